@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The compiled half of {fmt}, once for the whole program. Debian ships it only as a shared
 // library, which a copied binary would miss, or header-only, which costs every file 4 seconds.
-// The templates are those of src/format.cc in {fmt} 8.1 to 12.1.
+// It instantiates the same templates as src/format.cc of {fmt} 8.1 to 12.1.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

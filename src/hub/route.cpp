@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
 #include <utility>
 
 #include "base/text/display.hpp"
@@ -12,6 +13,17 @@ namespace bittern::hub {
 namespace {
 
 constexpr int kMostHops = 8;
+
+/// Whether an address names a scheme (RFC 3986, 3.1) other than http and https. libcurl before 7.85
+/// takes "javascript:1" for a path.
+bool HasOtherScheme(std::string_view address) {
+  const auto is_letter = [](char c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; };
+  const std::size_t end = address.find_first_of(":/?#");
+  if (end == address.npos || address[end] != ':' || !is_letter(address[0])) return false;
+  std::string scheme(address.substr(0, end));
+  for (char& c : scheme) c = is_letter(c) ? static_cast<char>(c | 0x20) : c;
+  return scheme != "http" && scheme != "https";
+}
 
 }  // namespace
 
@@ -36,6 +48,11 @@ Result<void> Route::Follow(const std::string& location) {
   if (location.empty()) {
     return Fail(ErrorCode::kCorruptFile,
                 fmt::format("{}: a redirect without an address", Printable(start_, 200)));
+  }
+  if (HasOtherScheme(location)) {
+    return Fail(ErrorCode::kCorruptFile,
+                fmt::format("{}: a redirect to http or https expected, \"{}\" found",
+                            Printable(start_, 200), Printable(location, 200)));
   }
   std::string next = BITTERN_TRY(ResolveUrl(url_, location));
   if (url_.starts_with("https:") && !next.starts_with("https:")) {
