@@ -162,7 +162,8 @@ Result<Trace> ReadIndex(const Json& root) {
   return trace;
 }
 
-/// Makes room for all steps, then reads the steps that the index lists. A folder too small for them is refused.
+/// Makes room for all steps, then reads the steps that the index lists. A folder too small for them
+/// is refused.
 Result<void> ReadSteps(const Json& steps, std::uint64_t bytes_of_arrays, Reading* reading) {
   if (!steps.is_array() && !steps.is_null())
     return Fail(ErrorCode::kCorruptFile, "steps: a list expected");
