@@ -39,6 +39,7 @@ BELOW = {  # folder: what it may include besides itself
     "cli": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model",
             "runtime", "console", "hub", "request", "eval", "doctor", "proof",
             "bench", "report", "serve"},
+    "mpi": {"base", "formats", "kernels", "model", "runtime", "cli"},
 }
 # Folders within a layer that include each other yet. The list may only shrink.
 MUTUAL: set[tuple[str, str]] = set()

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <numeric>
 
 #include "base/portable_math.hpp"
 #include "formats/convert/row_order.hpp"
@@ -505,6 +506,19 @@ Result<ModelConfig> ReadConfig(const formats::Checkpoint& checkpoint, Decisions*
   if (c.traits->scaled_embedding) c.scales.embedding = std::sqrt(static_cast<float>(c.hidden_size));
   c.activation = BITTERN_TRY(ResolveActivation(metadata, c, decisions));
   return c;
+}
+
+HeadShare ModelConfig::HeadsHere() const noexcept {
+  const int of_kv = num_heads / num_kv_heads;
+  const bool all = heads_here == std::pair(0, 0);
+  const int first = heads_here.first, end = all ? num_heads : heads_here.second;
+  const int first_kv = first / of_kv;
+  return {.first = first,
+          .heads = end - first,
+          .first_kv = first_kv,
+          .kv_heads = (end + of_kv - 1) / of_kv - first_kv,
+          .group = std::gcd(of_kv, std::gcd(first, end)),
+          .heads_of_kv = of_kv};
 }
 
 }  // namespace bittern::model

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/decision.hpp"
@@ -61,6 +62,21 @@ struct StreamScales {
   float embedding = 1, residual = 1, logits = 1;
 };
 
+/// The attention heads that a process computes. Query heads lie side by side in groups of
+/// `group`, each of which has one of the key-value heads that the process has.
+struct HeadShare {
+  int first = 0, heads = 0;        ///< query heads, of all
+  int first_kv = 0, kv_heads = 0;  ///< the key-value heads that they see
+  int group = 1;
+  int heads_of_kv = 1;  ///< query heads that a key-value head has in the whole network
+
+  [[nodiscard]] int groups() const noexcept { return heads / group; }
+  /// The key-value head of a group, counted from first_kv.
+  [[nodiscard]] int KvOf(int index) const noexcept {
+    return (first + index * group) / heads_of_kv - first_kv;
+  }
+};
+
 struct ModelConfig {
   std::string architecture;                  ///< general.architecture, e.g. "bitnet-b1.58"
   const ArchitectureSpec* traits = nullptr;  ///< its row of the table, which lives forever
@@ -73,6 +89,9 @@ struct ModelConfig {
   int num_heads = 0;
   int num_kv_heads = 0;
   int head_dim = 0;
+  /// The query heads [first, second) that this process computes, where the network is shared out
+  /// (ranks/rank_shares.hpp); {0, 0}: all.
+  std::pair<int, int> heads_here = {0, 0};
   int vocab_size = 0;
   int context_length = 0;
   int rotated_dim = 0;         ///< elements of a head that RoPE rotates: the first ones
@@ -93,6 +112,7 @@ struct ModelConfig {
 
   [[nodiscard]] int q_size() const noexcept { return num_heads * head_dim; }
   [[nodiscard]] int kv_size() const noexcept { return num_kv_heads * head_dim; }
+  [[nodiscard]] HeadShare HeadsHere() const noexcept;
   /// Whether a layer has a recurrent state in place of keys and values.
   [[nodiscard]] bool IsDelta(int layer) const noexcept {
     return (layer + 1) % attention_interval != 0;

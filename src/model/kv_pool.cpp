@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -35,16 +36,16 @@ Result<KvPool> KvPool::Create(const ModelConfig& config, int num_pages, KvType t
   pool.num_layers_ = config.num_kv_layers();
   pool.num_states_ = static_cast<std::size_t>(config.num_delta_layers());
   pool.layer_state_ = pool.num_states_ == 0 ? 0 : config.delta.state_size();
-  pool.num_kv_heads_ = config.num_kv_heads;
+  const int kv_heads = pool.num_kv_heads_ = config.HeadsHere().kv_heads;
   pool.type_ = type;
   pool.key_bytes_ = page * dim * element;
   pool.value_bytes_ = page * RoundUp16(dim) * element;
   const std::string what =
       fmt::format("the KV cache of {} tokens", std::int64_t{num_pages} * kPagePositions);
   std::uint64_t blocks = 0, key_bytes = 0, value_bytes = 0;
-  if (!CheckedMultiply(static_cast<std::uint64_t>(pool.num_layers_) *
-                           static_cast<std::uint64_t>(config.num_kv_heads),
-                       static_cast<std::uint64_t>(num_pages), &blocks) ||
+  if (!CheckedMultiply(
+          static_cast<std::uint64_t>(pool.num_layers_) * static_cast<std::uint64_t>(kv_heads),
+          static_cast<std::uint64_t>(num_pages), &blocks) ||
       blocks > std::numeric_limits<std::uint32_t>::max() ||
       !CheckedMultiply(blocks, pool.key_bytes_, &key_bytes) ||
       !CheckedMultiply(blocks, pool.value_bytes_, &value_bytes)) {
@@ -55,6 +56,10 @@ Result<KvPool> KvPool::Create(const ModelConfig& config, int num_pages, KvType t
   if (type == KvType::kI8) {
     pool.key_scales_ = BITTERN_TRY(AlignedBuffer<float>::Create(blocks * page, what));
     pool.value_scales_ = BITTERN_TRY(AlignedBuffer<float>::Create(blocks * page, what));
+  }
+  if (config.heads_here != std::pair(0, 0)) {
+    static std::atomic<std::uint64_t> pools = 0;
+    pool.log_ = std::make_shared<PageLog>(PageLog{.id = ++pools});
   }
   pool.references_.resize(static_cast<std::size_t>(num_pages));
   pool.free_.resize(static_cast<std::size_t>(num_pages));
@@ -111,6 +116,7 @@ void KvPool::Release(std::uint32_t page) noexcept {
 }
 
 void KvPool::Copy(std::uint32_t from, std::uint32_t to, int positions) noexcept {
+  if (log_ != nullptr) log_->copies.push_back({from, to, positions});
   const auto page = static_cast<std::size_t>(kPagePositions);
   const auto count = static_cast<std::size_t>(positions);
   const std::size_t keys = key_bytes_ / page * ((count + kLanes - 1) / kLanes * kLanes);
@@ -123,6 +129,14 @@ void KvPool::Copy(std::uint32_t from, std::uint32_t to, int positions) noexcept 
     if (type_ != KvType::kI8) continue;
     std::copy_n(key_scales_.data() + source * page, count, key_scales_.data() + target * page);
     std::copy_n(value_scales_.data() + source * page, count, value_scales_.data() + target * page);
+  }
+}
+
+KvSequence::KvSequence(KvPool* pool, std::span<const std::uint32_t> pages, int length)
+    : pool_(pool), length_(length) {
+  for (const std::uint32_t page : pages) {
+    pool_->Share(page);
+    Add(page);
   }
 }
 

@@ -29,6 +29,17 @@ inline constexpr int kPagePositions = static_cast<int>(kernels::kAttentionBlock)
   return positions / kPagePositions + (positions % kPagePositions != 0 ? 1 : 0);
 }
 
+/// What has become of a pool's pages beside forward passes, for the other ranks that have a pool
+/// alike (ranks/leader.hpp).
+struct PageLog {
+  struct Copy {
+    std::uint32_t from, to;
+    std::int32_t positions;
+  };
+  std::uint64_t id = 0;  ///< of the pool, never used again
+  std::vector<Copy> copies = {};
+};
+
 /// The pages. A page has a block for each head of each layer. Both tensors lie in it in the order
 /// in which the attention kernel reads them (docs/design/0002-attention.md):
 ///   keys   [page][layer][kv_head][position / 16][head_dim][position % 16]
@@ -59,6 +70,8 @@ class KvPool {
   /// Drops a reference; the last one frees the page.
   void Release(std::uint32_t page) noexcept;
   [[nodiscard]] int references(std::uint32_t page) const noexcept { return references_[page]; }
+  /// Where copies are noted, of a network that is shared out among ranks; else null.
+  [[nodiscard]] const std::shared_ptr<PageLog>& log() const noexcept { return log_; }
   /// Copies the first `positions` positions of a page, in all layers and heads.
   void Copy(std::uint32_t from, std::uint32_t to, int positions) noexcept;
 
@@ -106,6 +119,7 @@ class KvPool {
   AlignedBuffer<float> key_scales_, value_scales_;  // kI8 only
   std::vector<int> references_;                     // (pages)
   std::vector<std::uint32_t> free_;                 // a heap: the lowest page first
+  std::shared_ptr<PageLog> log_;
 };
 
 /// A copy of a recurrent state as it was after `position` positions. Never changed, so that forks
@@ -125,6 +139,8 @@ class KvSequence {
  public:
   /// Empty. `pool` outlives it.
   explicit KvSequence(KvPool* pool) noexcept : pool_(pool) {}
+  /// With `length` positions in pages that are in use, and that it shares.
+  KvSequence(KvPool* pool, std::span<const std::uint32_t> pages, int length);
   KvSequence(KvSequence&& other) noexcept;
   KvSequence& operator=(KvSequence&& other) noexcept;
   ~KvSequence() { Truncate(0); }

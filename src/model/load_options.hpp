@@ -11,6 +11,7 @@
 namespace bittern::model {
 
 enum class MatrixLayout : std::uint8_t;  // matrix_layout.hpp
+class Ranks;                             // ranks/ranks.hpp
 
 /// How the output head is computed where only the best logits are wanted (screened_head.hpp).
 enum class HeadMode : std::uint8_t {
@@ -49,6 +50,10 @@ struct LoadOptions {
   /// Bytes for weights; none: what the system has left. More lie in a file (load/weight_arena.hpp).
   std::optional<std::uint64_t> memory = {};
   std::string overflow_folder = {};
+  /// The processes that share the network out; outlives the model. On rank 0 the model is used as
+  /// any other, the others follow it (ranks/follower.hpp). All load the same file with the same
+  /// options. Null: this process has all.
+  Ranks* ranks = nullptr;
   /// Called with 0..1 while weights are prepared; may be empty.
   std::function<void(double)> on_progress = {};
   /// Set by any thread: loading ends with kCancelled before the next layer. May be null.

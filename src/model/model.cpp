@@ -9,6 +9,7 @@ struct Model::Impl {
   formats::Checkpoint checkpoint;  // keeps the mapped embedding alive
   ModelConfig config;
   Weights weights;
+  std::unique_ptr<RankLeader> leader;  // on rank 0 of several
 };
 
 Result<Model> Model::Load(formats::Checkpoint checkpoint, ThreadPool& pool, Decisions* decisions,
@@ -19,11 +20,18 @@ Result<Model> Model::Load(formats::Checkpoint checkpoint, ThreadPool& pool, Deci
     return error.code == ErrorCode::kInvalidArgument ? error : Within(path, std::move(error));
   };
   auto config = BITTERN_TRY(ReadConfig(checkpoint, decisions).map_error(named));
-  auto loaded = Weights::Load(checkpoint, config, pool, decisions, options);
+  const std::uint64_t number = options.ranks == nullptr ? 0 : options.ranks->NextModel();
+  auto shares = BITTERN_TRY(RankShares::Create(config, options.ranks).map_error(named));
+  if (shares.shared()) config.heads_here = HeadsOf(shares.heads, shares.rank());
+  auto loaded = Weights::Load(checkpoint, config, std::move(shares), pool, decisions, options);
   BITTERN_TRY(checkpoint.CheckUnchanged());  // rather than what is wrong with its tensors now
   auto weights = BITTERN_TRY(std::move(loaded).map_error(named));
-  return Model(
-      std::make_unique<Impl>(Impl{std::move(checkpoint), std::move(config), std::move(weights)}));
+  auto impl = std::make_unique<Impl>(
+      Impl{std::move(checkpoint), std::move(config), std::move(weights), nullptr});
+  if (impl->weights.shares.shared() && options.ranks->leads()) {
+    impl->leader = std::make_unique<RankLeader>(options.ranks, number);
+  }
+  return Model(std::move(impl));
 }
 
 Model::Model(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -34,6 +42,12 @@ Model::~Model() = default;
 const ModelConfig& Model::config() const noexcept { return impl_->config; }
 const Weights& Model::weights() const noexcept { return impl_->weights; }
 const formats::Checkpoint& Model::checkpoint() const noexcept { return impl_->checkpoint; }
+
+std::unique_lock<std::mutex> Model::Lead(std::span<const Segment> segments,
+                                         const PassFacts& facts) const {
+  return impl_->leader == nullptr ? std::unique_lock<std::mutex>()
+                                  : impl_->leader->Begin(segments, facts);
+}
 
 bool Model::CanScreen(const CandidateRequest& request) const noexcept {
   return !impl_->weights.screened_head.empty() && request.count <= kMaxCandidateCount;

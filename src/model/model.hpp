@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 
@@ -18,6 +19,7 @@
 #include "model/config.hpp"
 #include "model/kv_pool.hpp"
 #include "model/load_options.hpp"
+#include "model/ranks/leader.hpp"
 #include "model/row_failure.hpp"
 #include "model/skip_stats.hpp"
 
@@ -43,6 +45,10 @@ class Model {
   [[nodiscard]] const ModelConfig& config() const noexcept;
   [[nodiscard]] const Weights& weights() const noexcept;
   [[nodiscard]] const formats::Checkpoint& checkpoint() const noexcept;
+  /// Of a network that is shared out, on rank 0: tells the other ranks of a pass (RankLeader),
+  /// which lasts as long as the lock. Elsewhere no lock.
+  [[nodiscard]] std::unique_lock<std::mutex> Lead(std::span<const Segment> segments,
+                                                  const PassFacts& facts) const;
   /// True if ForwardCandidates can serve the request (the head is screened, the count small).
   [[nodiscard]] bool CanScreen(const CandidateRequest& request) const noexcept;
   /// Bytes of all tensors in the file, and elements in them: llama-bench's "size" and "params".

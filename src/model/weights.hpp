@@ -19,6 +19,7 @@
 #include "model/hadamard_rotation.hpp"
 #include "model/load_options.hpp"
 #include "model/matrix_layout.hpp"
+#include "model/ranks/rank_shares.hpp"
 #include "model/screened_head.hpp"
 #include "quant/weight_format.hpp"
 
@@ -76,7 +77,8 @@ struct DeltaWeights {
 /// A layer's mixture of experts beside its matrices (model/forward/experts.hpp).
 struct ExpertWeights {
   std::vector<float> router;                     // (count, hidden_size)
-  std::size_t count = 0, used = 0, neurons = 0;  // as ExpertShape has them
+  std::size_t count = 0, used = 0, neurons = 0;  // as ExpertShape has them; neurons: of this rank
+  std::size_t all_neurons = 0;                   // of all ranks
   float clamp = 0;                               // of gate and up
 };
 
@@ -110,15 +112,22 @@ struct LayerWeights {
   /// the neurons kept. Row i of gate and up, element i of ffn_sub_norm and column i of down_proj
   /// belong to neurons[i].
   std::vector<std::uint32_t> neurons;
+  /// The neurons of each rank, of those that are kept; of experts, of one. Empty: one process.
+  RankCut neurons_of_ranks;
 
   [[nodiscard]] bool is_delta() const noexcept { return !delta.gates.empty(); }
   /// Zeros of the gate and of down_proj's input are left out
   /// (model/forward/sparse_down.hpp).
   [[nodiscard]] bool skips_zeros() const noexcept { return up_proj.num_tiles != 0; }
   [[nodiscard]] bool has_experts() const noexcept { return experts.count != 0; }
-  /// Neurons of the feed-forward part that are kept; of experts, those that a token meets.
+  /// Neurons of the feed-forward part that are kept, on this rank; of experts, those that a token
+  /// meets.
   [[nodiscard]] std::size_t num_neurons() const noexcept {
     return has_experts() ? experts.used * experts.neurons : gate_up_proj.parts[0].rows;
+  }
+  /// The same on all ranks together: what down_proj reads of a token.
+  [[nodiscard]] std::size_t all_neurons() const noexcept {
+    return has_experts() ? experts.used * experts.all_neurons : down_proj.cols;
   }
 };
 
@@ -134,10 +143,12 @@ struct DenseMatrix {
 
 struct Weights {
   std::shared_ptr<const kernels::Kernels> kernels;  // never null after Load
+  RankShares shares;                                // of several processes; usually all
   DenseMatrix embedding;                            // (vocab_size, hidden_size)
   std::vector<LayerWeights> layers;
   std::vector<float> final_norm;        // (hidden_size), over StreamScales::logits
-  DenseMatrix lm_head;                  // (vocab_size, hidden_size); the embedding where tied
+  DenseMatrix lm_head;                  // (vocab_size, hidden_size), or this rank's rows of it;
+                                        // the embedding where tied
   ScreenedHead screened_head;           // beside lm_head; may be empty
   HadamardRotation rotation;            // of embedding, projections and head; usually empty
   std::vector<double> inv_freq;         // (head_dim / 2): RoPE's angle per position
@@ -150,8 +161,9 @@ struct Weights {
   /// letting their mapped pages go. Errors: kCorruptFile, kUnsupported, kOutOfMemory; they name
   /// the tensor, what was expected and what was found.
   [[nodiscard]] static Result<Weights> Load(const formats::Checkpoint& checkpoint,
-                                            const ModelConfig& config, ThreadPool& pool,
-                                            Decisions* decisions, const LoadOptions& options);
+                                            const ModelConfig& config, RankShares shares,
+                                            ThreadPool& pool, Decisions* decisions,
+                                            const LoadOptions& options);
 };
 
 }  // namespace bittern::model

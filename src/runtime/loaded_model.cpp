@@ -10,6 +10,7 @@
 #include "kernels/registry.hpp"
 #include "model/matrix_layout.hpp"
 #include "runtime/pooled_hidden.hpp"
+#include "runtime/shared_model.hpp"
 #include "runtime/tune/batch_kernel_choice.hpp"
 #include "runtime/vocabulary_check.hpp"
 
@@ -84,7 +85,10 @@ Result<std::shared_ptr<const LoadedModel>> LoadUnnamed(formats::Checkpoint check
   auto tokenizer = BITTERN_TRY(std::move(read));
   model::LoadOptions weights = options.weights;
   BITTERN_TRY(SetWays(checkpoint, pool, options.layout_cache, &weights, &decisions));
-  auto model = BITTERN_TRY(model::Model::Load(std::move(checkpoint), pool, &decisions, weights));
+  auto model = BITTERN_TRY(
+      weights.ranks == nullptr
+          ? model::Model::Load(std::move(checkpoint), pool, &decisions, weights)
+          : LoadShared(std::move(checkpoint), options.overrides, pool, &decisions, weights));
   BITTERN_TRY(CheckVocabulary(model.config(), tokenizer));
   BITTERN_TRY(NotePooling(model, &decisions));
   auto loaded = std::make_shared<LoadedModel>(LoadedModel{

@@ -44,11 +44,12 @@ std::string_view AsText(std::span<const std::byte> bytes) {
 /// The state, all numbers little-endian: magic (8 bytes), hash of all that follows (32 hexadecimal
 /// digits), identity (32), bytes of a page (u64), tokens (u32), their ids (i32 each), the pages,
 /// the recurrent state where the network has one (float32). Pages and state are left out where some
-/// of the tokens wait to be read again.
+/// of the tokens wait to be read again, and where ranks share the network out.
 std::string WriteSessionState(const model::ModelConfig& config, std::span<const TokenId> tokens,
                               const model::KvSequence& sequence) {
   const model::KvPool& pool = sequence.pool();
-  const bool waits = static_cast<std::size_t>(sequence.length()) != tokens.size();
+  const bool parted = pool.log() != nullptr;  // other ranks have other heads of the pages
+  const bool waits = parted || static_cast<std::size_t>(sequence.length()) != tokens.size();
   const auto num_pages = waits ? 0 : static_cast<std::size_t>(model::PagesFor(sequence.length()));
   std::string state(kStateMagic);
   state.append(kHashDigits, '0');  // of what follows, once it is there
@@ -103,7 +104,7 @@ Result<SessionState> ReadSessionState(std::span<const std::byte> bytes,
   const std::uint64_t num_pages =
       count / model::kPagePositions + (count % model::kPagePositions != 0);
   const std::uint64_t recurrent = count == 0 ? 0 : pool.state_size() * sizeof(float);
-  if (recurrent != 0 && reader.remaining() == 0) return state;
+  if ((recurrent != 0 || pool.log() != nullptr) && reader.remaining() == 0) return state;
   if (page_bytes != pool.page_bytes() || reader.remaining() != num_pages * page_bytes + recurrent) {
     return Fail(ErrorCode::kCorruptFile,
                 fmt::format("the state has {} bytes of keys and values, {} expected",
@@ -116,6 +117,7 @@ Result<SessionState> ReadSessionState(std::span<const std::byte> bytes,
 
 /// Copies the pages into those that the sequence has reserved. Cannot fail: all was checked before.
 void ReadPages(const SessionState& state, model::KvSequence* sequence) {
+  if (state.pages.empty() && sequence->pool().log() != nullptr) return;
   const std::size_t page_bytes = sequence->pool().page_bytes();
   const std::size_t num_pages = state.pages.size() / page_bytes;
   for (std::size_t i = 0; i < num_pages; ++i) {

@@ -19,6 +19,7 @@
 #include "cli/options/environment.hpp"
 #include "cli/options/help.hpp"
 #include "cli/options/hub_options.hpp"
+#include "cli/shared/program.hpp"
 #include "cli/shared/terminal.hpp"
 #include "cli/shared/wording.hpp"
 #include "kernels/instruction_sets.hpp"
@@ -163,6 +164,7 @@ Result<std::shared_ptr<const runtime::LoadedModel>> LoadModel(const ModelOptions
                                                        .head = options.head,
                                                        .zero_skip = options.zero_skip,
                                                        .batch_kernel = options.batch_kernel,
+                                                       .ranks = ProgramRanks(),
                                                        .on_progress = show},
                                            .layout_cache = &layouts});
   progress.Clear();

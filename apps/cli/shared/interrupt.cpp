@@ -6,6 +6,7 @@
 #include "base/files/atomic_file.hpp"
 #include "base/os/signals.hpp"
 #include "cli/shared/line_terminal.hpp"
+#include "cli/shared/program.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -16,6 +17,7 @@ static_assert(std::atomic<bool>::is_always_lock_free);
 void CleanUp() noexcept {
   RemoveTemporaryFiles();
   RestoreTerminal();
+  EndProgram();
 }
 
 void OnInterrupt() noexcept { interrupt_seen.store(true, std::memory_order_relaxed); }

@@ -13,6 +13,7 @@
 
 #include "base/portable_math.hpp"
 #include "kernels/kernel.h"
+#include "model/forward/exchange.hpp"
 #include "model/forward/for_tokens.hpp"
 #include "model/forward/linear.hpp"
 #include "model/forward/trace_step.hpp"
@@ -87,6 +88,7 @@ struct Attention {
   const LayerWeights& weights;
   int layer;
   FloatRows qkv, attended;
+  HeadShare heads = context.config.HeadsHere();
 };
 
 /// Positions of a token's sequence that its layer's attention passes over: whole pages in front of
@@ -115,7 +117,7 @@ void TurnHead(const Attention& attention, std::size_t token, const std::vector<f
 
 /// Rotates a token's query and key heads in place and puts keys and values into the cache.
 void RotateAndAppend(const Attention& attention, std::size_t token) {
-  const auto& [context, weights, layer, qkv, attended] = attention;
+  const auto& [context, weights, layer, qkv, attended, heads] = attention;
   const ModelConfig& c = context.config;
   const TernaryMatrix& projection = weights.qkv_proj;
   const std::size_t dim = Size(c.head_dim);
@@ -123,13 +125,13 @@ void RotateAndAppend(const Attention& attention, std::size_t token) {
   float* q = row + projection.parts[0].first_row;
   float* k = row + projection.parts[1].first_row;
   const float* v = row + projection.parts[2].first_row;
-  for (std::size_t h = 0; h < Size(c.num_heads); ++h) {
+  for (std::size_t h = 0; h < Size(heads.heads); ++h) {
     TurnHead(attention, token, weights.q_norm, q + h * dim);
   }
   if (context.segment(token).sequence->pool().type() == KvType::kF16) {
-    context.floats().round_half(q, Size(c.q_size()));
+    context.floats().round_half(q, Size(heads.heads) * dim);
   }
-  for (int h = 0; h < c.num_kv_heads; ++h) {
+  for (int h = 0; h < heads.kv_heads; ++h) {
     float* key = k + Size(h) * dim;
     TurnHead(attention, token, weights.k_norm, key);
     AppendToCache(context, layer, h, token, key, v + Size(h) * dim);
@@ -138,10 +140,10 @@ void RotateAndAppend(const Attention& attention, std::size_t token) {
 
 /// The gate of networks that have one, in place.
 void GateToken(const Attention& attention, std::size_t token) {
-  const auto& [context, weights, layer, qkv, attended] = attention;
+  const auto& [context, weights, layer, qkv, attended, heads] = attention;
   const float* gate = qkv.row(token) + weights.qkv_proj.parts[3].first_row;
   float* row = attended.row(token);
-  context.floats().sigmoid_mul(gate, row, Size(context.config.q_size()), row);
+  context.floats().sigmoid_mul(gate, row, Size(heads.heads * context.config.head_dim), row);
 }
 
 kernels::KvElement ElementOf(KvType type) {
@@ -157,10 +159,10 @@ kernels::KvElement ElementOf(KvType type) {
 }
 
 kernels::AttentionArgs MakeArgs(const Attention& attention, const AttentionItem& item) {
-  const auto& [context, weights, layer, qkv, attended] = attention;
+  const auto& [context, weights, layer, qkv, attended, heads] = attention;
   const ModelConfig& c = context.config;
   const std::size_t dim = Size(c.head_dim);
-  const int kv_head = static_cast<int>(item.first_query / Size(c.num_heads / c.num_kv_heads));
+  const int kv_head = heads.KvOf(static_cast<int>(item.first_query) / heads.group);
   const KvSequence& sequence = *context.segment(item.first_token).sequence;
   KvPool& pool = sequence.pool();
   const bool scaled = pool.type() == KvType::kI8;
@@ -195,12 +197,11 @@ struct Cut {
 
 /// As many tokens at once as a call takes, since they share the widened keys and values; but at
 /// least some `wanted` calls, if need be by parting the query heads too.
-Cut CutSegment(const ModelConfig& config, std::size_t first_position, std::size_t num_tokens,
+Cut CutSegment(const HeadShare& heads, std::size_t first_position, std::size_t num_tokens,
                std::size_t threads, std::size_t wanted) {
-  const std::size_t kv_heads = Size(config.num_kv_heads);
-  const std::size_t group = Size(config.num_heads) / kv_heads;
+  const std::size_t groups = Size(heads.groups()), group = Size(heads.group);
   const auto calls = [&](std::size_t tokens, std::size_t queries) {
-    return (num_tokens + tokens - 1) / tokens * kv_heads * (group / queries);
+    return (num_tokens + tokens - 1) / tokens * groups * (group / queries);
   };
   const std::size_t rows = kernels::AttentionRows(first_position + num_tokens + 1);
   Cut cut{std::max<std::size_t>(1, rows / group), group};
@@ -238,17 +239,17 @@ void AttendBatch(const Attention& attention) {
 bool SplitsPositions(const Attention& attention) {
   const Context& context = attention.context;
   constexpr std::size_t kWorthThreeBarriers = 512;
-  const std::size_t group = Size(context.config.num_heads / context.config.num_kv_heads);
+  const std::size_t group = Size(attention.heads.group);
   const std::size_t positions = context.position(0) + 1 - PositionsPassedOver(attention, 0);
   return context.num_tokens == 1 && context.team.size() > 1 &&
          group <= kernels::AttentionRows(positions + 1) && positions >= kWorthThreeBarriers;
 }
 
-/// Deals out pieces of `size` positions of every key-value head: step(kv_head, begin, end).
+/// Deals out pieces of `size` positions of every group of heads: step(group, begin, end).
 template <class Step>
-void DealPieces(const Context& context, std::size_t positions, std::size_t size, Step step) {
+void DealPieces(const Attention& attention, std::size_t positions, std::size_t size, Step step) {
   const std::size_t pieces = (positions + size - 1) / size;
-  context.team.Deal(Size(context.config.num_kv_heads) * pieces, 1, [&](Range range) {
+  attention.context.team.Deal(Size(attention.heads.groups()) * pieces, 1, [&](Range range) {
     for (std::size_t i = range.begin; i < range.end; ++i) {
       const std::size_t begin = i % pieces * size;
       step(i / pieces, begin, std::min(begin + size, positions));
@@ -262,20 +263,20 @@ void AttendSplit(const Attention& attention) {
   constexpr std::size_t kScorePiece = 128;
   const Context& context = attention.context;
   const ModelConfig& c = context.config;
-  const std::size_t heads = Size(c.num_heads), group = heads / Size(c.num_kv_heads);
+  const std::size_t heads = Size(attention.heads.heads), group = Size(attention.heads.group);
   const std::size_t dim = Size(c.head_dim), padded_dim = (dim + 15) / 16 * 16;
   const std::size_t positions = context.position(0) + 1 - PositionsPassedOver(attention, 0);
   const std::size_t padded = (positions + kPositions - 1) / kPositions * kPositions;
   float* scores = context.state.scores.data();  // [heads][padded]
   float* mixes = context.state.mixes.data();    // [block][heads][padded_dim]
-  const auto args_of = [&](std::size_t kv_head) {
-    return MakeArgs(attention, {0, 1, kv_head * group, group});
+  const auto args_of = [&](std::size_t index) {
+    return MakeArgs(attention, {0, 1, index * group, group});
   };
-  DealPieces(context, padded, kScorePiece,
-             [&](std::size_t kv_head, std::size_t begin, std::size_t end) {
-               const auto args = args_of(kv_head);
-               context.floats().attention_scores(&args, begin, end,
-                                                 scores + kv_head * group * padded, padded);
+  DealPieces(attention, padded, kScorePiece,
+             [&](std::size_t index, std::size_t begin, std::size_t end) {
+               const auto args = args_of(index);
+               context.floats().attention_scores(&args, begin, end, scores + index * group * padded,
+                                                 padded);
              });
   context.team.Barrier();
   const Range mine = context.team.Share(heads);
@@ -284,13 +285,13 @@ void AttendSplit(const Attention& attention) {
     context.floats().attention_weights(&args, positions, scores + head * padded);
   }
   context.team.Barrier();
-  DealPieces(context, padded, kernels::kAttentionBlock,
-             [&](std::size_t kv_head, std::size_t begin, std::size_t end) {
-               const auto args = args_of(kv_head);
+  DealPieces(attention, padded, kernels::kAttentionBlock,
+             [&](std::size_t index, std::size_t begin, std::size_t end) {
+               const auto args = args_of(index);
                const std::size_t block = begin / kernels::kAttentionBlock;
-               context.floats().attention_mix(
-                   &args, scores + kv_head * group * padded, padded, begin, end,
-                   mixes + (block * heads + kv_head * group) * padded_dim);
+               context.floats().attention_mix(&args, scores + index * group * padded, padded, begin,
+                                              end,
+                                              mixes + (block * heads + index * group) * padded_dim);
              });
   context.team.Barrier();
   for (std::size_t head = mine.begin; head < mine.end; ++head) {
@@ -309,15 +310,16 @@ void AttendSplit(const Attention& attention) {
 void PlanAttention(const ModelConfig& config, std::span<const Segment> segments,
                    std::size_t threads, std::vector<AttentionItem>* items) {
   items->clear();
+  const HeadShare heads = config.HeadsHere();
   std::size_t all_work = 0, first_token = 0;
   for (const Segment& segment : segments) all_work += WorkOf(segment);
   for (const Segment& segment : segments) {
     const std::size_t count = segment.tokens.size();
     // Four calls a thread, of which a segment makes as many as its share of the work.
     const std::size_t wanted = (4 * threads * WorkOf(segment) + all_work - 1) / all_work;
-    const Cut cut = CutSegment(config, Size(segment.sequence->length()), count, threads, wanted);
+    const Cut cut = CutSegment(heads, Size(segment.sequence->length()), count, threads, wanted);
     // Neighbouring calls belong to different tokens, so that threads' shares are alike.
-    for (std::size_t query = 0; query < Size(config.num_heads); query += cut.queries) {
+    for (std::size_t query = 0; query < Size(heads.heads); query += cut.queries) {
       for (std::size_t token = 0; token < count; token += cut.tokens) {
         items->push_back(
             {first_token + token, std::min(cut.tokens, count - token), query, cut.queries});
@@ -349,7 +351,9 @@ void ComputeRopeAngles(const Context& context) {
 }
 
 void Attend(const Context& context, const LayerWeights& layer, FloatRows qkv, FloatRows attended) {
-  const Attention attention{context, layer, context.IndexOf(layer), qkv, attended};
+  const HeadShare heads = context.config.HeadsHere();
+  const FloatRows mine{attended.data + heads.first * context.config.head_dim, attended.stride};
+  const Attention attention{context, layer, context.IndexOf(layer), qkv, mine};
   ForTokens(context, context.num_tokens,
             [&](std::size_t token) { RotateAndAppend(attention, token); });
   TraceStep(context, &layer, TracePoint::kRope);
@@ -361,6 +365,7 @@ void Attend(const Context& context, const LayerWeights& layer, FloatRows qkv, Fl
   if (layer.qkv_proj.parts.size() > 3) {
     ForTokens(context, context.num_tokens, [&](std::size_t token) { GateToken(attention, token); });
   }
+  ExchangeHeads(context, mine, attended);
   TraceShares(context, &layer, TracePoint::kAttention);
 }
 

@@ -154,7 +154,7 @@ void ForwardExpertsDown(const Context& context, const LayerWeights& layer, const
   const ExpertWeights& experts = layer.experts;
   const MixtureState& mixture = context.state.mixture;
   const FloatRows each = context.state.expert_out;
-  const std::size_t hidden = context.state.hidden.stride;
+  const std::size_t hidden = layer.down_proj.parts[0].rows / experts.count;  // rows, of this rank
   const std::size_t tiles_of_expert = hidden / quant::kTileRows;
   DealTiles(context, tiles_of_expert, tiles_of_expert, [&](const ExpertLoad& load, Range tiles) {
     const std::size_t first = load.expert * tiles_of_expert;
@@ -162,7 +162,7 @@ void ForwardExpertsDown(const Context& context, const LayerWeights& layer, const
     const TilesOfMatrix of{context, layer.down_proj, of_matrix,
                            GroupScalesOf(context, layer.down_proj, of_matrix)};
     MultiplyChoices(of, in, load, [&](std::size_t token, std::size_t rank) {
-      return GroupedRow(in, token, rank * experts.neurons,
+      return GroupedRow(in, token, rank * experts.all_neurons,
                         each.row(token) + rank * hidden + tiles.begin * quant::kTileRows);
     });
   });

@@ -56,6 +56,18 @@ void NormProduct(const Context& context, std::size_t token, const LayerWeights& 
   QuantizeToken(context, token, normed, place, out);
 }
 
+/// The products of all ranks' neurons, from their gates, which GatedUp has made products of where
+/// zeros are skipped.
+void ExchangeProduct(const Context& context, const LayerWeights& layer) {
+  ForwardState::Impl& rows = context.state;
+  if (!layer.skips_zeros()) {
+    ForTokens(context, context.num_tokens,
+              [&](std::size_t token) { ApplyGate(context, layer, rows.gate_up.row(token)); });
+  }
+  Exchange(context, rows.gate_up, rows.exchanged.product, layer.neurons_of_ranks.parts(),
+           layer.has_experts() ? layer.experts.used : 1);
+}
+
 /// gate and up from their input, which was made of `hidden`.
 void ProjectGateUp(const Context& context, const LayerWeights& layer, const QuantizedRows& in,
                    FloatRows hidden) {
@@ -87,9 +99,9 @@ void NormForFeedForward(const Context& context, std::size_t token, const LayerWe
 void AddFeedForward(const Context& context, const LayerWeights& layer, const QuantizedRows& in,
                     FloatRows hidden) {
   ForwardState::Impl& rows = context.state;
-  const bool skips = layer.skips_zeros();
-  const QuantizedRows down_input =
-      context.Quantized(layer.has_experts() ? layer.num_neurons() : layer.down_proj.cols);
+  const RankCut& hidden_cut = context.weights.shares.hidden;
+  const bool skips = layer.skips_zeros(), shared = context.weights.shares.shared();
+  const QuantizedRows down_input = context.Quantized(layer.all_neurons());
   if (skips) {
     GatedUp(context, layer, in, rows.gate_up, rows.up);
   } else if (layer.has_experts()) {
@@ -98,22 +110,27 @@ void AddFeedForward(const Context& context, const LayerWeights& layer, const Qua
   } else {
     ProjectGateUp(context, layer, in, hidden);
   }
+  if (shared) ExchangeProduct(context, layer);
   StepOfTokens(context, layer, {TracePoint::kAct, TracePoint::kFfnSubNorm}, [&](std::size_t token) {
-    float* product = rows.gate_up.row(token);  // of a gate, where none is skipped
-    if (!skips) ApplyGate(context, layer, product);
+    float* product = (shared ? rows.exchanged.product : rows.gate_up).row(token);
+    if (!skips && !shared) ApplyGate(context, layer, product);  // in place of the gate
     NormProduct(context, token, layer, product, down_input);
   });
-  if (skips && down_input.few()) {
+  if (skips && down_input.few() && !shared) {
     AddDownOfFew(context, down_input, layer.down_proj, rows.projected, hidden);
     TraceShares(context, &layer, TracePoint::kDownProj);
   } else {
-    if (skips) {
-      DownOfBatch(context, down_input, rows.live_inputs, layer.down_proj, rows.projected);
+    const FloatRows mine = PartHere(context, rows.projected, hidden_cut);
+    if (skips && down_input.few()) {
+      AddDownOfFew(context, down_input, layer.down_proj, mine, {});
+    } else if (skips) {
+      DownOfBatch(context, down_input, rows.live_inputs, layer.down_proj, mine);
     } else if (layer.has_experts()) {
-      ForwardExpertsDown(context, layer, down_input, rows.projected);
+      ForwardExpertsDown(context, layer, down_input, mine);
     } else {
-      Linear(context, down_input, layer.down_proj, rows.projected);
+      Linear(context, down_input, layer.down_proj, mine);
     }
+    Exchange(context, mine, rows.projected, hidden_cut.parts());
     TraceShares(context, &layer, TracePoint::kDownProj);
     ForTokens(context, context.num_tokens, [&](std::size_t token) {
       AddNormed(context, token, rows.projected, layer.ffn_post_norm,

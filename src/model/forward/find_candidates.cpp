@@ -13,6 +13,7 @@
 
 #include "kernels/registry.hpp"
 #include "model/forward/context.hpp"
+#include "model/forward/exchange.hpp"
 #include "model/forward/head.hpp"
 #include "model/forward/screen_bounds.hpp"
 #include "model/forward/screen_together.hpp"
@@ -350,8 +351,13 @@ void Collect(const Screening& s, CandidateLogits* out) {
 /// The vectors of one scan, up to what the scratch memory holds.
 class Scan {
  public:
-  Scan(const Context& context, std::span<const HeadRow> rows, FloatRows x)
-      : context_(context), head_(context.weights.screened_head), rows_(rows), x_(x) {
+  /// broken: set for rows that have a logit that is not finite; may be null.
+  Scan(const Context& context, std::span<const HeadRow> rows, FloatRows x, std::uint8_t* broken)
+      : context_(context),
+        head_(context.weights.screened_head),
+        rows_(rows),
+        x_(x),
+        broken_(broken) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       ScreenScratch::Part& mine = thread_.parts[i];
       mine.num_seeds = 0;
@@ -392,7 +398,7 @@ class Scan {
         Out(i).ids.clear();
         Out(i).logits.clear();
         Collect(Of(i), &Out(i));
-        if (!bounded_[i]) KeepBest(Request(i), &Out(i));
+        if (!bounded_[i]) KeepBestOf(i);
       }
     });
   }
@@ -405,13 +411,21 @@ class Scan {
     return rows_[i].segment->candidates[rows_[i].index];
   }
   Screening Of(std::size_t i) {
-    return {context_,
-            head_,
-            x_.row(i),
-            vectors_[i],
-            scratch_.vectors[i],
-            thread_.parts[i],
-            rows_[i].segment->allowed};
+    return {context_,         head_,         x_.row(i), vectors_[i], scratch_.vectors[i],
+            thread_.parts[i], AllowedHere(i)};
+  }
+  /// The bits of this rank's rows.
+  [[nodiscard]] std::span<const std::uint64_t> AllowedHere(std::size_t i) const {
+    const auto allowed = rows_[i].segment->allowed;
+    const RankShares& shares = context_.weights.shares;
+    if (allowed.empty() || !shares.shared()) return allowed;
+    return allowed.subspan(shares.vocab.Of(shares.rank()).begin / 64);
+  }
+  /// KeepBest; notes a vector of which nothing is left, for the other ranks.
+  void KeepBestOf(std::size_t i) {
+    const bool some = !Out(i).ids.empty();
+    KeepBest(Request(i), &Out(i));
+    if (broken_ != nullptr) broken_[i] = some && Out(i).ids.empty();
   }
   [[nodiscard]] QuantizedVector QuantizeFor(const float* x, ScreenScratch::Part* mine) const {
     if (rows_.size() >= kFewestTogether) {
@@ -466,6 +480,7 @@ class Scan {
   const ScreenedHead& head_;
   std::span<const HeadRow> rows_;
   FloatRows x_;
+  std::uint8_t* broken_;
   ScreenScratch& scratch_ = context_.state.screen;
   ScreenScratch::Thread& thread_ =
       scratch_.threads[static_cast<std::size_t>(context_.team.index())];
@@ -556,11 +571,15 @@ Result<ScreenScratch> ScreenScratch::Create(const ScreenedHead& head, std::size_
 
 void FindCandidates(const Context& context, std::span<const HeadRow> rows, FloatRows x) {
   const std::size_t at_once = context.state.screen.vectors.size();
+  const bool shared = context.weights.shares.shared();
+  std::vector<std::uint8_t>& broken = context.state.exchanged.broken;
+  if (shared) context.team.BarrierThen([&] { broken.assign(rows.size(), 0); });
   for (std::size_t i = 0; i < rows.size(); i += at_once) {
     Scan(context, rows.subspan(i, std::min(at_once, rows.size() - i)),
-         FloatRows{x.row(i), x.stride})
+         FloatRows{x.row(i), x.stride}, shared ? broken.data() + i : nullptr)
         .Run();
   }
+  if (shared) CollectCandidates(context, rows, broken);
 }
 
 }  // namespace bittern::model

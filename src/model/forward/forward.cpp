@@ -4,6 +4,7 @@
 #include "model/forward/attention.hpp"
 #include "model/forward/block.hpp"
 #include "model/forward/context.hpp"
+#include "model/forward/exchange.hpp"
 #include "model/forward/head.hpp"
 #include "model/forward/trace_step.hpp"
 #include "model/model.hpp"
@@ -16,7 +17,12 @@ namespace {
 bool Abandoned(const Context& context, int layer) {
   ForwardState::Impl& state = context.state;
   if (state.watcher == nullptr || context.num_tokens <= kFewTokens) return false;
-  context.team.BarrierThen([&] { state.abandoned = !(*state.watcher)(layer); });
+  context.team.BarrierThen([&] {
+    state.abandoned = !(*state.watcher)(layer);
+    const RankShares& shares = context.weights.shares;
+    if (shares.shared())
+      shares.ranks->Broadcast(std::as_writable_bytes(std::span(&state.abandoned, 1)));
+  });
   return state.abandoned;
 }
 
@@ -30,6 +36,7 @@ bool RunLayers(const Context& context) {
     if (Abandoned(context, layer)) return false;
     RunBlock(context, layer);
   }
+  if (!context.weights.layers.front().q_norm.empty()) ExchangeFailures(context);
   return true;
 }
 
@@ -71,6 +78,12 @@ bool Forward(const Model& model, std::span<const Segment> segments, ForwardState
              ThreadPool& pool) {
   ForwardState::Impl& impl = state.impl();
   impl.abandoned = false;
+  const auto lead = model.Lead(segments, {.max_tokens = impl.max_tokens,
+                                          .max_positions = impl.max_positions,
+                                          .screen_vectors = impl.screen_vectors,
+                                          .num_threads = pool.size(),
+                                          .traced = impl.tracer != nullptr,
+                                          .watched = impl.watcher != nullptr});
   const std::size_t num_tokens = PlanRows(segments, &impl);
   impl.failures.assign(num_tokens, std::nullopt);  // within its capacity
   PlanAttention(model.config(), segments, static_cast<std::size_t>(pool.size()), &impl.attention);

@@ -46,6 +46,27 @@ std::size_t PaddedCols(int cols) {
   return quant::BlocksOfCols(static_cast<std::size_t>(cols)) * quant::kTileBlock;
 }
 
+Shapes ShapesOf(const Model& model, std::size_t tokens, std::size_t positions,
+                std::size_t threads) {
+  const ModelConfig& c = model.config();
+  constexpr std::size_t kPanel = kernels::kPanelTokens;
+  Shapes shapes{};
+  shapes.tokens = tokens;
+  shapes.threads = threads;
+  shapes.padded_tokens = (tokens + kPanel - 1) / kPanel * kPanel;
+  shapes.widest_input = std::max({PaddedCols(c.hidden_size), PaddedCols(c.intermediate_size),
+                                  PaddedCols(c.q_size()), PaddedCols(c.delta.value_size())});
+  shapes.positions = positions;
+  shapes.layout = model.weights().layers.front().qkv_proj.layout;
+  AddRows(model.weights().layers, &shapes);
+  const RankShares& shares = model.weights().shares;
+  if (!shares.shared()) return shapes;
+  // A part lies behind the others', and behind it the padding of its last tile.
+  shapes.projected_rows = std::max(shapes.projected_rows + shares.hidden.Of(shares.rank()).begin,
+                                   static_cast<std::size_t>(c.hidden_size));
+  return shapes;
+}
+
 /// Bytes of one token's tables for a lookup layout; 0 for tile16.
 std::size_t TableBytes(MatrixLayout layout, std::size_t cols) {
   if (!IsLut(layout)) return 0;
@@ -174,20 +195,12 @@ Result<ForwardState> ForwardState::Create(const Model& model, int max_tokens, in
   }
   const ModelConfig& c = model.config();
   const auto tokens = static_cast<std::size_t>(max_tokens);
-  Shapes shapes{};
-  shapes.tokens = tokens;
-  shapes.threads = static_cast<std::size_t>(num_threads);
-  constexpr std::size_t kPanel = kernels::kPanelTokens;
-  shapes.padded_tokens = (tokens + kPanel - 1) / kPanel * kPanel;
-  const std::size_t widest_input = shapes.widest_input =
-      std::max({PaddedCols(c.hidden_size), PaddedCols(c.intermediate_size), PaddedCols(c.q_size()),
-                PaddedCols(c.delta.value_size())});
-  shapes.positions = static_cast<std::size_t>(max_positions);
-  shapes.layout = model.weights().layers.front().qkv_proj.layout;
-  AddRows(model.weights().layers, &shapes);
-
+  const Shapes shapes = ShapesOf(model, tokens, static_cast<std::size_t>(max_positions),
+                                 static_cast<std::size_t>(num_threads));
   auto impl = std::make_unique<Impl>();
   impl->max_tokens = max_tokens;
+  impl->max_positions = max_positions;
+  impl->screen_vectors = screen_vectors;
   const auto rows = [&](std::size_t stride) -> Result<FloatRows> {
     impl->float_memory.push_back(BITTERN_TRY(AlignedBuffer<float>::Create(
         tokens * stride, fmt::format("the activations of {} tokens", max_tokens))));
@@ -196,7 +209,7 @@ Result<ForwardState> ForwardState::Create(const Model& model, int max_tokens, in
   const auto hidden = static_cast<std::size_t>(c.hidden_size);
   const auto half = static_cast<std::size_t>(c.rotated_dim / 2);
   impl->hidden = BITTERN_TRY(rows(hidden));
-  impl->normed = BITTERN_TRY(rows(widest_input));
+  impl->normed = BITTERN_TRY(rows(shapes.widest_input));
   impl->qkv = BITTERN_TRY(rows(shapes.qkv_rows));
   impl->attended =
       BITTERN_TRY(rows(static_cast<std::size_t>(std::max(c.q_size(), c.delta.value_size()))));
@@ -213,6 +226,13 @@ Result<ForwardState> ForwardState::Create(const Model& model, int max_tokens, in
   impl->gate_up = BITTERN_TRY(rows(shapes.gate_rows));
   if (shapes.up_rows != 0) impl->up = BITTERN_TRY(rows(shapes.up_rows));
   impl->projected = BITTERN_TRY(rows(shapes.projected_rows));
+  if (const RankShares& shares = model.weights().shares; shares.shared()) {
+    const auto inner = static_cast<std::size_t>(c.intermediate_size);
+    const auto of_heads = static_cast<std::size_t>(2 * c.q_size() + 2 * c.kv_size());
+    impl->exchanged.sizes.resize(static_cast<std::size_t>(shares.ranks->size()));
+    impl->exchanged.product = BITTERN_TRY(rows(inner));
+    impl->exchanged.traced = BITTERN_TRY(rows(std::max(inner, of_heads)));
+  }
   const std::size_t heads = static_cast<std::size_t>(c.num_heads);
   const std::size_t blocks =
       (shapes.positions + kernels::kAttentionBlock - 1) / kernels::kAttentionBlock;

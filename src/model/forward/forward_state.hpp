@@ -130,6 +130,18 @@ struct ForwardState::Impl {
   ScreenScratch screen;
   std::vector<ThreadScratch> threads;
 
+  /// What ranks send each other, where the network is shared out.
+  struct Exchanged {
+    std::vector<std::size_t> sizes;     // bytes, by rank
+    std::vector<float> sent, received;  // as large as any exchange was
+    FloatRows product;                  // (N, neurons of all ranks): down_proj's input
+    FloatRows traced;                   // (N, widest of q, k, v together and neurons): for tracers
+    std::vector<float> logits;          // of the rows wanted, of this rank's part
+    std::vector<std::uint8_t> broken;   // of each screened row
+  } exchanged;
+  int max_positions = 0;
+  std::size_t screen_vectors = 0;
+
   std::vector<std::optional<RowFailure>> failures;  // of each token of the last pass
 };
 

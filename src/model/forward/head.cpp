@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "kernels/kernel.h"
+#include "model/forward/exchange.hpp"
 #include "model/forward/for_tokens.hpp"
 #include "model/forward/linear.hpp"
 #include "model/forward/steps.hpp"
@@ -97,22 +98,60 @@ FloatRows NormForHead(const Context& context, std::span<const HeadRow> rows) {
   return context.state.normed;
 }
 
+/// Room for the logits that this rank computes, where the network is shared out: `count` floats.
+/// null: they go to the segments.
+float* LogitsHere(const Context& context, std::size_t count) {
+  if (!context.weights.shares.shared()) return nullptr;
+  std::vector<float>& logits = context.state.exchanged.logits;
+  context.team.BarrierThen([&] { logits.resize(std::max(logits.size(), count)); });
+  return logits.data();
+}
+
 /// The whole head, shared out by its rows, of which some stay in cache for all tokens.
 void ScanHead(const Context& context, std::span<const HeadRow> wanted, FloatRows normed) {
   const DenseMatrix& head = context.weights.lm_head;
   const Range rows = context.team.Share(head.rows);
+  float* mine = LogitsHere(context, wanted.size() * head.rows);
   for (std::size_t row = rows.begin; row < rows.end; row += kRowsAtOnce) {
     const std::size_t at_once = std::min(kRowsAtOnce, rows.end - row);
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-      float* logits = wanted[i].segment->logits.data() + wanted[i].index * head.rows;
+      float* logits = mine == nullptr
+                          ? wanted[i].segment->logits.data() + wanted[i].index * head.rows
+                          : mine + i * head.rows;
       DotRows(context, head, row, at_once, normed.row(i), logits + row);
     }
   }
+  if (mine != nullptr) return CollectLogits(context, wanted, mine);
   context.team.Barrier();
+}
+
+/// ComputeChosen, of which each rank computes the ids in its part of the vocabulary.
+void ComputeChosenHere(const Context& context, std::span<const HeadRow> wanted, FloatRows normed) {
+  const DenseMatrix& head = context.weights.lm_head;
+  const RankShares& shares = context.weights.shares;
+  const std::size_t first = shares.vocab.Of(shares.rank()).begin;
+  const auto ids_of = [&](const HeadRow& row) {
+    return IdsOfRank(shares.vocab, shares.rank(), row.segment->ids);
+  };
+  std::size_t count = 0;
+  for (const HeadRow& row : wanted) count += ids_of(row).end - ids_of(row).begin;
+  float* mine = LogitsHere(context, count);
+  float* logits = mine;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const Range ids = ids_of(wanted[i]);
+    const Range share = context.team.Share(ids.end - ids.begin);
+    for (std::size_t n = share.begin; n < share.end; ++n) {
+      const auto id = static_cast<std::size_t>(wanted[i].segment->ids[ids.begin + n]);
+      DotRows(context, head, id - first, 1, normed.row(i), logits + n);
+    }
+    logits += ids.end - ids.begin;
+  }
+  CollectChosen(context, wanted, {mine, count});
 }
 
 /// The logits of the tokens that each segment names, shared out by tokens.
 void ComputeChosen(const Context& context, std::span<const HeadRow> wanted, FloatRows normed) {
+  if (context.weights.shares.shared()) return ComputeChosenHere(context, wanted, normed);
   const DenseMatrix& head = context.weights.lm_head;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const Segment& segment = *wanted[i].segment;

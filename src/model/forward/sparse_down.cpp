@@ -38,7 +38,8 @@ std::size_t FindNonzero(const Context& context, const QuantizedRows& in) {
   return context.weights.kernels->sparse().find_nonzero(any, in.cols, scratch.live.data());
 }
 
-/// hidden += down_proj times a token's activations, in `rows`, from all threads' sums of columns.
+/// hidden, if any, += down_proj times a token's activations, in `rows`, from all threads' sums of
+/// columns.
 void AddColumnSums(const MatrixProduct& product, std::size_t token, Range rows, FloatRows hidden) {
   const auto& [context, in, matrix, projected] = product;
   const std::size_t count = rows.end - rows.begin;
@@ -51,6 +52,7 @@ void AddColumnSums(const MatrixProduct& product, std::size_t token, Range rows, 
     for (std::size_t i = 0; i < count; ++i) sums[i] += partial[i];
   }
   RescaleRows(product, Range{token, token + 1}, rows, sums, count);
+  if (hidden.data == nullptr) return;
   context.floats().add(hidden.row(token) + rows.begin, projected.row(token) + rows.begin, count);
 }
 

@@ -5,6 +5,7 @@
 
 #include <initializer_list>
 
+#include "model/forward/exchange.hpp"
 #include "model/forward/for_tokens.hpp"
 #include "model/forward/linear.hpp"
 #include "model/forward/trace_step.hpp"
@@ -19,10 +20,13 @@ void StepOfTokens(const Context& context, const LayerWeights& layer,
   for (const TracePoint point : points) TraceStep(context, &layer, point);
 }
 
-/// Linear. No barrier at the end.
+/// Linear, of which each rank computes some rows. No barrier at the end where there is one rank.
 inline void Project(const Context& context, const LayerWeights& layer, TracePoint point,
                     const QuantizedRows& in, const TernaryMatrix& matrix, FloatRows out) {
-  Linear(context, in, matrix, out);
+  const RankCut& hidden = context.weights.shares.hidden;
+  const FloatRows mine = PartHere(context, out, hidden);
+  Linear(context, in, matrix, mine);
+  Exchange(context, mine, out, hidden.parts());
   TraceShares(context, &layer, point);
 }
 

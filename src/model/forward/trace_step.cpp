@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "kernels/sizes.h"
+#include "model/forward/exchange.hpp"
 #include "quant/layouts/tile16.hpp"
 
 namespace bittern::model {
@@ -55,14 +56,14 @@ class Recorder {
 
   /// All neurons of a feed-forward part, from those that are kept; the others are zero.
   void Neurons(const LayerWeights& layer, const float* kept) const {
-    if (layer.neurons.empty()) return Floats(kept, layer.num_neurons());
+    if (layer.neurons.empty()) return Floats(kept, layer.all_neurons());
     const std::vector<float> all = Spread(layer, kept);
     Floats(all.data(), all.size());
   }
 
   /// As Normed, of the product.
   void NormedProduct(const LayerWeights& layer) const {
-    const std::size_t size = layer.num_neurons();
+    const std::size_t size = layer.all_neurons();
     if (!layer.ffn_sub_norm.empty()) {
       Neurons(layer, context_.state.normed.row(token_));
     }
@@ -119,6 +120,14 @@ class Recorder {
   std::size_t token_;
 };
 
+/// The values of q, k and v together, and of what gates them; of q and k at kRope.
+std::size_t RowsOfQkv(const Context& context, const LayerWeights& layer, TracePoint point) {
+  const auto q = static_cast<std::size_t>(context.config.q_size());
+  const auto kv = static_cast<std::size_t>(context.config.kv_size());
+  if (point == TracePoint::kRope) return q + kv;
+  return q + 2 * kv + (layer.qkv_proj.parts.size() > 3 ? q : 0);
+}
+
 /// The floats that Tracer::Change may change: the place's own; at norms the scales of their int8
 /// values.
 std::span<float> FloatsOf(const Context& context, const LayerWeights* layer, TracePoint point,
@@ -129,14 +138,16 @@ std::span<float> FloatsOf(const Context& context, const LayerWeights* layer, Tra
   };
   const QuantizedRows quantized = context.Quantized(0);  // of any width
   const std::size_t groups = quantized.memory.groups;
+  const bool shared = context.weights.shares.shared();
   switch (point) {
     case TracePoint::kEmbedding:
     case TracePoint::kAttnResidual:
     case TracePoint::kFfnResidual:
       return row(state.hidden, state.hidden.stride);
     case TracePoint::kQkvProj:
-      return row(state.qkv, layer->qkv_proj.padded_rows());
     case TracePoint::kRope:
+      if (shared) return row(state.exchanged.traced, RowsOfQkv(context, *layer, point));
+      if (point == TracePoint::kQkvProj) return row(state.qkv, layer->qkv_proj.padded_rows());
       return layer->is_delta() ? row(state.mixed, state.mixed.stride)
                                : row(state.qkv, layer->o_proj.cols);
     case TracePoint::kAttention:
@@ -145,8 +156,9 @@ std::span<float> FloatsOf(const Context& context, const LayerWeights* layer, Tra
     case TracePoint::kDownProj:
       return row(state.projected, state.hidden.stride);
     case TracePoint::kGate:
+      return row(shared ? state.exchanged.traced : state.gate_up, layer->all_neurons());
     case TracePoint::kAct:  // in place of the gate
-      return row(state.gate_up, layer->num_neurons());
+      return row(shared ? state.exchanged.product : state.gate_up, layer->all_neurons());
     case TracePoint::kAttnNorm:
     case TracePoint::kAttnSubNorm:
     case TracePoint::kFfnNorm:
@@ -167,6 +179,7 @@ void RecordToken(const Context& context, const LayerWeights* layer, TracePoint p
   const Recorder record(context, layer, point, token);
   const std::span<float> floats = FloatsOf(context, layer, point, token);
   const ForwardState::Impl& state = context.state;
+  const bool shared = context.weights.shares.shared();
   state.tracer->Change(record.place(), floats);
   switch (point) {
     case TracePoint::kEmbedding:
@@ -177,9 +190,10 @@ void RecordToken(const Context& context, const LayerWeights* layer, TracePoint p
     case TracePoint::kDownProj:
       return record.Floats(floats.data(), floats.size());
     case TracePoint::kQkvProj:
+      if (shared) return record.Floats(floats.data(), floats.size());
       return record.Parts(state.qkv, layer->qkv_proj, layer->qkv_proj.parts.size());
     case TracePoint::kRope:
-      if (layer->is_delta()) return record.Floats(floats.data(), floats.size());
+      if (shared || layer->is_delta()) return record.Floats(floats.data(), floats.size());
       return record.Parts(state.qkv, layer->qkv_proj, 2);
     case TracePoint::kGate:
     case TracePoint::kAct:
@@ -203,6 +217,7 @@ void RecordToken(const Context& context, const LayerWeights* layer, TracePoint p
 namespace internal {
 
 void RecordStep(const Context& context, const LayerWeights* layer, TracePoint point) {
+  ExchangeForTracer(context, layer, point);
   for (std::size_t token = 0; token < context.num_tokens && context.team.index() == 0; ++token) {
     RecordToken(context, layer, point, token);
   }

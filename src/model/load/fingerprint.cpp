@@ -118,8 +118,9 @@ std::string HashRotation(const HadamardRotation& rotation) {
   return text;
 }
 
-/// Everything of the configuration that a float or its order depends on.
-std::string HashConfig(const Model& model) {
+}  // namespace
+
+std::string ConfigText(const Model& model) {
   const ModelConfig& c = model.config();
   const DeltaShape& d = c.delta;
   const std::string delta = fmt::format(" delta {} {} {} {} {}", c.attention_interval, d.key_heads,
@@ -151,6 +152,8 @@ std::string HashConfig(const Model& model) {
       HashRotation(model.weights().rotation));
 }
 
+namespace {
+
 /// A part of the fingerprint before it is computed.
 struct Task {
   std::string name;
@@ -166,7 +169,7 @@ class TaskList {
     const formats::Checkpoint& file = model.checkpoint();
     auto opener = BITTERN_TRY(formats::TernaryOpener::Create(file, &ignored));
     TaskList list(model, std::move(opener));
-    list.Add("config", [&model] { return HashConfig(model); });
+    list.Add("config", [&model] { return ConfigText(model); });
     BITTERN_TRY(list.Dense(TensorId::kTokenEmbd, TensorId::kTokenEmbd));
     for (int i = 0; i < model.config().num_layers; ++i) {
       for (const formats::TensorSpec& spec : formats::kNetworkTensors) {

@@ -23,6 +23,9 @@ struct Fingerprint {
   std::vector<NamedHash> parts;  ///< "config", then tensors by GGUF name, in the network's order
 };
 
+/// Everything of the configuration that a float or its order depends on.
+[[nodiscard]] std::string ConfigText(const Model& model);
+
 /// Reads every weight of the model's checkpoint once more, with all threads of the pool, and lets
 /// the pages go. What the file says counts and nothing that loading made of it, so the hash is the
 /// same under every instruction set and every load option. Codes are hashed a byte (0, 1, 2) each,

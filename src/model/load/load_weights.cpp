@@ -32,6 +32,7 @@ using formats::TensorId;
 struct Projection {
   TensorId id;
   std::span<const std::uint32_t> rows_kept = {}, columns_kept = {};  ///< StackPart's
+  bool ordered = false;  ///< rows_kept puts the rows of heads into the order that rotates halves
 };
 
 /// The settings that the layers are loaded with.
@@ -43,16 +44,38 @@ struct Loader {
   MatrixLayout layout;  ///< kTile16 from the first matrix on that cannot be kTile48
   bool skip_zeros;
   HugeArena& arena;
+  const RankShares& shares;
 };
+
+using RowList = std::vector<std::uint32_t>;
+
+/// The rows of a part of `count` matrices of `rows` each, which lie one after the other. Empty, all
+/// of them, where one process has all.
+RowList RowsOfPart(const RankShares& shares, const RankCut& cut, std::size_t rows,
+                   std::size_t count = 1) {
+  RowList list;
+  if (!shares.shared()) return list;
+  const Range part = cut.Of(shares.rank());
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t r = part.begin; r < part.end; ++r) {
+      list.push_back(static_cast<std::uint32_t>(i * rows + r));
+    }
+  }
+  return list;
+}
 
 Result<StackPart> OpenPart(Loader& loader, int layer, const Projection& projection) {
   const formats::Tensor* tensor =
       BITTERN_TRY(BindTernary(loader.binder, loader.config, projection.id, layer));
-  const bool permuted = loader.config.permuted_qk && formats::HasRowOrder(tensor->name);
+  const bool permuted =
+      loader.config.permuted_qk && !projection.ordered && formats::HasRowOrder(tensor->name);
   auto source = BITTERN_TRY(loader.opener.Open(*tensor));
-  return StackPart{tensor, std::move(source),
+  return StackPart{tensor,
+                   std::move(source),
                    permuted ? static_cast<std::size_t>(loader.config.head_dim) : 0,
-                   projection.rows_kept, projection.columns_kept};
+                   projection.rows_kept,
+                   projection.columns_kept,
+                   loader.shares.ranks};
 }
 
 Result<TernaryMatrix> LoadStack(Loader& loader, MatrixLayout layout, int layer,
@@ -73,13 +96,31 @@ Result<TernaryMatrix> LoadStack(Loader& loader, MatrixLayout layout, int layer,
   return matrix;
 }
 
+/// This rank's neurons among those that are kept (none: all), after setting which rank has which.
+RowList NeuronsHere(const Loader& loader, const RowList& kept, std::size_t all,
+                    LayerWeights* layer) {
+  const RankShares& shares = loader.shares;
+  if (!shares.shared()) return {};
+  layer->neurons_of_ranks = CutNeurons(kept.empty() ? all : kept.size(), *shares.ranks);
+  RowList rows = RowsOfPart(shares, layer->neurons_of_ranks, 0);
+  for (std::uint32_t& row : rows) row = kept.empty() ? row : kept[row];
+  return rows;
+}
+
 /// gate_proj, up_proj and down_proj, each in the layout from which its zeros can be left out.
 Result<void> LoadSkipping(Loader& loader, int index, LayerWeights* layer) {
   Projection gate{TensorId::kFfnGate}, up{TensorId::kFfnUp}, down{TensorId::kFfnDown};
   const StackPart gate_part = BITTERN_TRY(OpenPart(loader, index, gate));
   const auto dead = ZeroRows(gate_part.source, loader.pool);
-  std::vector<std::uint32_t> kept = KeptNeurons(dead);
-  gate.rows_kept = up.rows_kept = down.columns_kept = kept;
+  RowList kept = KeptNeurons(dead);
+  if (loader.shares.shared() && CutNeurons(kept.size(), *loader.shares.ranks).has_empty()) {
+    kept.clear();  // every rank has some
+  }
+  const RowList here = NeuronsHere(loader, kept, dead.size(), layer);
+  const RowList hidden = RowsOfPart(loader.shares, loader.shares.hidden, 0);
+  gate.rows_kept = up.rows_kept = loader.shares.shared() ? here : kept;
+  down.rows_kept = hidden;
+  down.columns_kept = kept;
   layer->gate_up_proj = BITTERN_TRY(LoadStack(loader, loader.layout, index, {gate}));
   layer->up_proj = BITTERN_TRY(LoadStack(loader, MatrixLayout::kRows, index, {up}));
   layer->down_proj = BITTERN_TRY(LoadStack(loader, MatrixLayout::kColumns, index, {down}));
@@ -103,12 +144,22 @@ Result<void> LoadExperts(Loader& loader, int index, LayerWeights* layer) {
       BITTERN_TRY(BindFloats(loader.binder, loader.config, TensorId::kFfnRouter, index));
   experts.count = static_cast<std::size_t>(shape.count);
   experts.used = static_cast<std::size_t>(shape.used);
-  experts.neurons = static_cast<std::size_t>(shape.neurons);
+  experts.neurons = experts.all_neurons = static_cast<std::size_t>(shape.neurons);
   experts.clamp = shape.clamps[static_cast<std::size_t>(index)];
-  layer->gate_up_proj = BITTERN_TRY(
-      LoadStack(loader, loader.layout, index, {{TensorId::kFfnGateExps}, {TensorId::kFfnUpExps}}));
+  const RankShares& shares = loader.shares;
+  if (shares.shared()) {
+    const Range part = shares.expert.Of(shares.rank());
+    experts.neurons = part.end - part.begin;
+    layer->neurons_of_ranks = shares.expert;
+  }
+  const auto hidden = static_cast<std::size_t>(loader.config.hidden_size);
+  const RowList up_rows = RowsOfPart(shares, shares.expert, experts.all_neurons, experts.count);
+  const RowList down_rows = RowsOfPart(shares, shares.hidden, hidden, experts.count);
+  layer->gate_up_proj =
+      BITTERN_TRY(LoadStack(loader, loader.layout, index,
+                            {{TensorId::kFfnGateExps, up_rows}, {TensorId::kFfnUpExps, up_rows}}));
   layer->down_proj =
-      BITTERN_TRY(LoadStack(loader, loader.layout, index, {{TensorId::kFfnDownExps}}));
+      BITTERN_TRY(LoadStack(loader, loader.layout, index, {{TensorId::kFfnDownExps, down_rows}}));
   return {};
 }
 
@@ -125,37 +176,64 @@ Result<void> LoadFeedForward(Loader& loader, int index, LayerWeights* layer) {
     layer->up_proj = {};
     layer->neurons.clear();
   }
-  layer->gate_up_proj = BITTERN_TRY(
-      LoadStack(loader, loader.layout, index, {{TensorId::kFfnGate}, {TensorId::kFfnUp}}));
+  const RowList here =
+      NeuronsHere(loader, {}, static_cast<std::size_t>(loader.config.intermediate_size), layer);
+  const RowList hidden = RowsOfPart(loader.shares, loader.shares.hidden, 0);
+  layer->gate_up_proj = BITTERN_TRY(LoadStack(
+      loader, loader.layout, index, {{TensorId::kFfnGate, here}, {TensorId::kFfnUp, here}}));
   if (loader.config.input_norms) layer->gate_up_parts = PartsOf(layer->gate_up_proj);
-  layer->down_proj = BITTERN_TRY(LoadStack(loader, loader.layout, index, {{TensorId::kFfnDown}}));
+  layer->down_proj =
+      BITTERN_TRY(LoadStack(loader, loader.layout, index, {{TensorId::kFfnDown, hidden}}));
   return {};
 }
 
 /// The rows of attn_q that are queries (`gate` 0) or their gates (1): head by head, the queries
 /// first.
-std::vector<std::uint32_t> QueryRows(const ModelConfig& c, std::uint32_t gate) {
+RowList QueryRows(const ModelConfig& c, std::uint32_t gate) {
   const auto dim = static_cast<std::uint32_t>(c.head_dim);
-  std::vector<std::uint32_t> rows;
+  RowList rows;
   for (std::uint32_t head = 0; head < static_cast<std::uint32_t>(c.num_heads); ++head) {
     for (std::uint32_t i = 0; i < dim; ++i) rows.push_back((2 * head + gate) * dim + i);
   }
   return rows;
 }
 
+/// The rows of some heads of q, k (`turned`) or v, in the order that rotates halves. Empty, all of
+/// them, where one process has all.
+RowList HeadRows(const Loader& loader, int first, int count, bool turned) {
+  RowList rows;
+  if (!loader.shares.shared()) return rows;
+  const auto dim = static_cast<std::uint32_t>(loader.config.head_dim);
+  const bool permuted = turned && loader.config.permuted_qk;
+  const std::uint32_t begin = static_cast<std::uint32_t>(first) * dim;
+  for (std::uint32_t row = begin; row < begin + static_cast<std::uint32_t>(count) * dim; ++row) {
+    const std::uint32_t in_head = row % dim, half = dim / 2;
+    const std::uint32_t from = in_head < half ? 2 * in_head : 2 * (in_head - half) + 1;
+    rows.push_back(permuted ? row - in_head + from : row);
+  }
+  return rows;
+}
+
 Result<void> LoadAttention(Loader& loader, int index, LayerWeights* layer) {
-  std::vector<std::uint32_t> query_rows, gate_rows;
+  const HeadShare heads = loader.config.HeadsHere();
+  RowList query_rows = HeadRows(loader, heads.first, heads.heads, true), gate_rows;
+  const RowList key_rows = HeadRows(loader, heads.first_kv, heads.kv_heads, true);
+  const RowList value_rows = HeadRows(loader, heads.first_kv, heads.kv_heads, false);
+  const RowList hidden = RowsOfPart(loader.shares, loader.shares.hidden, 0);
   if (loader.config.traits->delta_layers) {
     query_rows = QueryRows(loader.config, 0);
     gate_rows = QueryRows(loader.config, 1);
   }
-  const Projection query{TensorId::kAttnQ, query_rows}, gate{TensorId::kAttnQ, gate_rows};
-  const Projection key{TensorId::kAttnK}, value{TensorId::kAttnV};
+  const bool shared = loader.shares.shared();
+  const Projection query{TensorId::kAttnQ, query_rows, {}, shared},
+      gate{TensorId::kAttnQ, gate_rows};
+  const Projection key{TensorId::kAttnK, key_rows, {}, shared}, value{TensorId::kAttnV, value_rows};
   layer->qkv_proj = BITTERN_TRY(
       gate_rows.empty() ? LoadStack(loader, loader.layout, index, {query, key, value})
                         : LoadStack(loader, loader.layout, index, {query, key, value, gate}));
   if (loader.config.input_norms) layer->qkv_parts = PartsOf(layer->qkv_proj);
-  layer->o_proj = BITTERN_TRY(LoadStack(loader, loader.layout, index, {{TensorId::kAttnOutput}}));
+  layer->o_proj =
+      BITTERN_TRY(LoadStack(loader, loader.layout, index, {{TensorId::kAttnOutput, hidden}}));
   return {};
 }
 
@@ -258,6 +336,19 @@ bool IsScreened(const Weights& weights, HeadMode mode) {
          weights.kernels->screen_info->isa != kernels::Isa::scalar;
 }
 
+/// Whether all ranks want something, so that none differs.
+bool AllWant(const RankShares& shares, bool here) {
+  return shares.shared() ? HoldsOnAll(*shares.ranks, here) : here;
+}
+
+/// Leaves of a head the rows that this rank computes.
+void KeepRowsHere(const RankShares& shares, DenseMatrix* head) {
+  if (!shares.shared()) return;
+  const Range part = shares.vocab.Of(shares.rank());
+  head->data = head->row(part.begin);
+  head->rows = part.end - part.begin;
+}
+
 /// Sets Weights::vlut_gain: forced, measured, or known of kernels for one instruction set.
 double VlutGain(const kernels::Kernels& kernels, const LoadOptions& options) {
   constexpr double kForced = 1e6;
@@ -273,13 +364,14 @@ double VlutGain(const kernels::Kernels& kernels, const LoadOptions& options) {
 /// a few rows at a time, so it may stay in the mapped file.
 Result<void> PrepareHead(const formats::Checkpoint& checkpoint, HeadMode mode, ThreadPool& pool,
                          Weights* weights, Decisions* decisions) {
-  if (IsScreened(*weights, mode)) {
+  if (AllWant(weights->shares, IsScreened(*weights, mode))) {
     const DenseMatrix& head = weights->lm_head;
     weights->screened_head =
         BITTERN_TRY(ScreenedHead::Build(head, *weights->kernels, pool, [&](Range rows) {
           checkpoint.Release({head.row(rows.begin), (rows.end - rows.begin) * head.row_bytes});
         }));
-    const bool empty = weights->screened_head.empty();
+    const bool empty = !AllWant(weights->shares, !weights->screened_head.empty());
+    if (empty) weights->screened_head = {};
     decisions->push_back({"output head screen", empty ? "off" : "on",
                           empty ? "a row of the head is not finite"
                                 : fmt::format("a coarse copy of {} MB; same tokens",
@@ -294,7 +386,7 @@ Result<void> PrepareHead(const formats::Checkpoint& checkpoint, HeadMode mode, T
 void ReportDeadNeurons(const Weights& weights, const ModelConfig& c, Decisions* decisions) {
   const auto inner = static_cast<std::size_t>(c.intermediate_size);
   std::size_t left_out = 0;
-  for (const LayerWeights& layer : weights.layers) left_out += inner - layer.num_neurons();
+  for (const LayerWeights& layer : weights.layers) left_out += inner - layer.all_neurons();
   if (left_out == 0) return;
   decisions->push_back({"dead neurons",
                         fmt::format("{} of {} left out", left_out, inner * weights.layers.size()),
@@ -315,9 +407,11 @@ void ReportLongRope(const ModelConfig& c, Decisions* decisions) {
 }  // namespace
 
 Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const ModelConfig& c,
-                              ThreadPool& pool, Decisions* decisions, const LoadOptions& options) {
+                              RankShares shares, ThreadPool& pool, Decisions* decisions,
+                              const LoadOptions& options) {
   TensorBinder binder(checkpoint);
   Weights weights;
+  weights.shares = std::move(shares);
   weights.kernels =
       std::make_shared<kernels::Kernels>(BITTERN_TRY(kernels::SelectKernelsForced(options.isa)));
   weights.vlut_gain = VlutGain(*weights.kernels, options);
@@ -327,6 +421,7 @@ Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const Model
   for (float& weight : weights.final_norm) weight /= c.scales.logits;
   const TensorId head = HeadTensor(checkpoint);
   weights.lm_head = BITTERN_TRY(LoadDense(binder, head, c, pool));
+  KeepRowsHere(weights.shares, &weights.lm_head);
   BITTERN_TRY(PrepareHead(checkpoint, options.head, pool, &weights, decisions));
   const bool tied = head != TensorId::kOutput;
   decisions->push_back({"output head", formats::TensorName(head),
@@ -344,8 +439,9 @@ Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const Model
                 .config = c,
                 .pool = pool,
                 .layout = options.layout.value_or(MatrixLayout::kTile16),
-                .skip_zeros = SkipsZeros(c, weights, options),
-                .arena = arena};
+                .skip_zeros = AllWant(weights.shares, SkipsZeros(c, weights, options)),
+                .arena = arena,
+                .shares = weights.shares};
   for (int i = 0; i < c.num_layers; ++i) {
     if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed)) {
       return Fail(ErrorCode::kCancelled, "cancelled while loading");

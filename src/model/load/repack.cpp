@@ -159,7 +159,7 @@ Result<float> ScaleOfWords(const TernarySource& source) {
 /// Checks the rows that are not kept, so that a file is refused, or its products are bounded, no
 /// matter what is left out of it. Returns their largest scale, 0 where the tensor has only one.
 Result<float> CheckRowsLeftOut(const StackPart& part) {
-  if (part.rows.empty()) return 0.0f;
+  if (part.rows.empty() || part.ranks != nullptr) return 0.0f;
   std::vector<bool> kept(part.source.rows());
   for (const std::uint32_t row : part.rows) kept[row] = true;
   std::vector<std::uint8_t> codes(part.source.cols());
@@ -261,23 +261,39 @@ Result<AlignedBuffer<T>> LayScales(std::span<const quant::TernaryScales> scales,
   return laid;
 }
 
+/// What decides how a stack is multiplied, of all rows that the file has.
+struct StackFacts {
+  bool grouped = false;        ///< some row has several scales
+  bool fine = false;           ///< some group is no multiple of 128 columns
+  std::vector<float> largest;  ///< scale of each part
+};
+
+/// Completes the facts with those of the rows that other ranks have.
+void ShareFacts(Ranks* ranks, StackFacts* facts) {
+  if (ranks == nullptr) return;
+  std::vector<float> values = facts->largest;
+  values.push_back(facts->grouped ? 1 : 0);
+  values.push_back(facts->fine ? 1 : 0);
+  TakeLargest(*ranks, values);
+  facts->fine = values.back() != 0;
+  facts->grouped = values[values.size() - 2] != 0;
+  facts->largest.assign(values.begin(), values.end() - 2);
+}
+
 /// Sets the scales of groups. A group has 128 columns, or 64 where some part has scales that fine.
-Result<void> SetGroupScales(std::span<const quant::TernaryScales> scales, HugeArena& arena,
-                            TernaryMatrix* matrix) {
+Result<void> SetGroupScales(std::span<const quant::TernaryScales> scales, bool fine,
+                            HugeArena& arena, TernaryMatrix* matrix) {
   if (matrix->layout != MatrixLayout::kTile16) {
     return Fail(ErrorCode::kUnsupported,
                 fmt::format("scales that differ along a row need layout tile16, not {}",
                             MatrixLayoutName(matrix->layout)),
                 "kernel=tile16 sets it");
   }
-  matrix->scales_per_block = 1;
+  matrix->scales_per_block = fine ? 2 : 1;
   for (const auto& part : scales) {
-    if (!IsGrouped(part)) continue;
-    if (part.group_cols % kernels::kGroupCols != 0) {
-      return Fail(ErrorCode::kUnsupported,
-                  fmt::format("scales of {} columns each are not supported", part.group_cols));
-    }
-    if (part.group_cols % kTileBlock != 0) matrix->scales_per_block = 2;
+    if (!IsGrouped(part) || part.group_cols % kernels::kGroupCols == 0) continue;
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("scales of {} columns each are not supported", part.group_cols));
   }
   if (std::ranges::all_of(scales, AreHalves)) {
     matrix->half_scales =
@@ -324,7 +340,8 @@ Result<TernaryMatrix> StackTernary(std::span<const StackPart> parts, MatrixLayou
       arena, matrix.num_tiles * TileBytes(layout, matrix.cols),
       TensorPrefix(parts[0].tensor->name)));
   std::vector<quant::TernaryScales> scales;
-  std::vector<float> largest;
+  StackFacts facts;
+  facts.grouped = want_groups;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::size_t first_tile = matrix.parts[i].first_row / tile_rows;
     const auto named = [&](Error error) {
@@ -334,16 +351,21 @@ Result<TernaryMatrix> StackTernary(std::span<const StackPart> parts, MatrixLayou
         RepackPart(parts[i], layout,
                    matrix.tiles.data() + first_tile * TileBytes(layout, matrix.cols), pool)
             .map_error(named));
+    const bool grouped = IsGrouped(part.scales);
+    facts.grouped |= grouped;
+    facts.fine |= grouped && part.scales.group_cols % kTileBlock != 0;
+    facts.largest.push_back(part.largest);
     scales.push_back(std::move(part.scales));
-    largest.push_back(part.largest);
   }
-  if (want_groups || std::any_of(scales.begin(), scales.end(), IsGrouped)) {
-    BITTERN_TRY(SetGroupScales(scales, arena, &matrix));
+  ShareFacts(parts[0].ranks, &facts);
+  if (facts.grouped) {
+    BITTERN_TRY(SetGroupScales(scales, facts.fine, arena, &matrix));
   } else {
     SetPartScales(scales, &matrix);
   }
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    matrix.parts[i].act_limit = ActLimit(parts[i].source.cols(), largest[i], matrix.grouped());
+    matrix.parts[i].act_limit =
+        ActLimit(parts[i].source.cols(), facts.largest[i], matrix.grouped());
   }
   return matrix;
 }

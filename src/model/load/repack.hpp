@@ -21,6 +21,8 @@ struct StackPart {
   std::size_t unpermute_head_dim = 0;
   /// Not empty: the rows, and (kColumns only) the columns, to keep, in this order.
   std::span<const std::uint32_t> rows = {}, columns = {};
+  /// The ranks that have the other rows, and check them. Null: the rows left out are checked here.
+  Ranks* ranks = nullptr;
 
   [[nodiscard]] std::size_t num_rows() const noexcept {
     return rows.empty() ? source.rows() : rows.size();

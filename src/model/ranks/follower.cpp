@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// A sequence of rank 0 stands here for one pass only: its pages and its length are told anew each
+// time. Pages of a pool here are all in use, since rank 0 alone counts them.
+#include "model/ranks/follower.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <vector>
+
+#include "model/trace.hpp"
+
+namespace bittern::model {
+namespace {
+
+/// Takes part in what a tracer on rank 0 wants to see.
+class NoTracer : public Tracer {
+ public:
+  void OnValues(const TracePlace&, std::span<const std::byte>) noexcept override {}
+};
+
+/// A segment with the memory that rank 0's caller has on its side.
+struct OwnedSegment {
+  OwnedSegment(KvPool* pool, PackedReader* in, std::size_t hidden_size)
+      : pages(in->List<std::uint32_t>()),
+        sequence(pool, pages, in->Value<int>()),
+        tokens(in->List<std::int32_t>()) {
+    segment.rows = in->Value<std::size_t>();
+    if (in->Value<bool>()) segment.request = in->Value<CandidateRequest>();
+    allowed = in->List<std::uint64_t>();
+    ids = in->List<std::int32_t>();
+    if (in->Value<bool>()) hidden.resize(segment.rows * hidden_size);
+    segment.tag = in->Value<int>();
+    candidates.resize(segment.rows);
+    segment.sequence = &sequence;
+    segment.tokens = tokens;
+    segment.candidates = candidates;
+    segment.allowed = allowed;
+    segment.ids = ids;
+    segment.hidden = hidden;
+  }
+  OwnedSegment(const OwnedSegment&) = delete;
+  OwnedSegment& operator=(const OwnedSegment&) = delete;
+
+  std::vector<std::uint32_t> pages;  // the members in the order in which they are told
+  KvSequence sequence;
+  std::vector<std::int32_t> tokens, ids;
+  std::vector<std::uint64_t> allowed;
+  std::vector<float> hidden;
+  std::vector<CandidateLogits> candidates;
+  Segment segment;
+};
+
+}  // namespace
+
+Result<KvPool*> RankFollower::PoolOf(std::uint64_t id, int num_pages, KvType type) {
+  auto at = pools_.find(id);
+  if (at == pools_.end()) {
+    auto pool = BITTERN_TRY(KvPool::Create(model_.config(), num_pages, type));
+    at = pools_.emplace(id, std::move(pool)).first;
+    for (int page = 0; page < num_pages; ++page) static_cast<void>(at->second.Take());
+  }
+  return &at->second;
+}
+
+Result<void> RankFollower::GrowState(const PassFacts& facts) {
+  PassFacts& sizes = sizes_;
+  if (!threads_ || threads_->size() != facts.num_threads) {
+    state_.reset();
+    threads_.reset();
+    threads_ = BITTERN_TRY(ThreadPool::Create(facts.num_threads));
+  }
+  if (state_ && facts.max_tokens <= sizes.max_tokens &&
+      facts.max_positions <= sizes.max_positions && facts.screen_vectors == sizes.screen_vectors) {
+    return {};
+  }
+  sizes = {.max_tokens = std::max(sizes.max_tokens, facts.max_tokens),
+           .max_positions = std::max(sizes.max_positions, facts.max_positions),
+           .screen_vectors = facts.screen_vectors,
+           .num_threads = facts.num_threads,
+           .traced = false,
+           .watched = false};
+  state_.reset();
+  state_ = BITTERN_TRY(ForwardState::Create(model_, sizes.max_tokens, sizes.max_positions,
+                                            facts.num_threads, sizes.screen_vectors));
+  return {};
+}
+
+Result<void> RankFollower::Run(PackedReader pass) {
+  for (const std::uint64_t id : pass.List<std::uint64_t>()) pools_.erase(id);
+  const auto id = pass.Value<std::uint64_t>();
+  const int num_pages = pass.Value<int>();
+  KvPool* pool = BITTERN_TRY(PoolOf(id, num_pages, pass.Value<KvType>()));
+  for (const PageLog::Copy& copy : pass.List<PageLog::Copy>()) {
+    pool->Copy(copy.from, copy.to, copy.positions);
+  }
+  pool->log()->copies.clear();
+  const auto facts = pass.Value<PassFacts>();
+  BITTERN_TRY(GrowState(facts));
+  std::deque<OwnedSegment> owned;
+  std::vector<Segment> segments;
+  const auto count = pass.Value<std::size_t>();
+  for (std::size_t i = 0; i < count; ++i) {
+    owned.emplace_back(pool, &pass, static_cast<std::size_t>(model_.config().hidden_size));
+    segments.push_back(owned.back().segment);
+  }
+  NoTracer tracer;
+  const PassWatcher watcher = [](int) { return true; };  // rank 0's word counts
+  state_->SetTracer(facts.traced ? &tracer : nullptr);
+  state_->SetWatcher(facts.watched ? &watcher : nullptr);
+  static_cast<void>(Forward(model_, segments, *state_, *threads_));
+  return {};
+}
+
+}  // namespace bittern::model

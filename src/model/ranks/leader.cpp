@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/ranks/leader.hpp"
+
+#include <algorithm>
+
+#include "model/ranks/packed.hpp"
+
+namespace bittern::model {
+namespace {
+
+void PackSegment(const Segment& segment, PackedWriter* out) {
+  out->List(segment.sequence->pages());
+  out->Value(segment.sequence->length());
+  out->List(segment.tokens);
+  out->Value(segment.rows);
+  out->Value(segment.request.has_value());
+  if (segment.request) out->Value(*segment.request);
+  out->List(segment.allowed);
+  out->List(segment.ids);
+  out->Value(!segment.hidden.empty());
+  out->Value(segment.tag);
+}
+
+}  // namespace
+
+RankLeader::~RankLeader() {
+  PackedWriter out;
+  out.Value(RankCommand::kDrop);
+  out.Value(model_);
+  const std::scoped_lock lock(ranks_.turn());
+  static_cast<void>(BytesOfFirst(ranks_, out.bytes()));
+}
+
+std::vector<std::uint64_t> RankLeader::TakeDropped() {
+  std::vector<std::uint64_t> dropped;
+  std::erase_if(pools_, [&](const KnownPool& pool) {
+    if (!pool.log.expired()) return false;
+    dropped.push_back(pool.id);
+    return true;
+  });
+  return dropped;
+}
+
+std::unique_lock<std::mutex> RankLeader::Begin(std::span<const Segment> segments,
+                                               const PassFacts& facts) {
+  std::unique_lock lock(ranks_.turn());
+  KvPool& pool = segments.front().sequence->pool();
+  PageLog& log = *pool.log();
+  PackedWriter out;
+  out.Value(RankCommand::kPass);
+  out.Value(model_);
+  out.List(std::span<const std::uint64_t>(TakeDropped()));
+  out.Value(log.id);
+  out.Value(pool.num_pages());
+  out.Value(pool.type());
+  out.List(std::span<const PageLog::Copy>(log.copies));
+  out.Value(facts);
+  out.Value(segments.size());
+  for (const Segment& segment : segments) PackSegment(segment, &out);
+  log.copies.clear();
+  if (std::ranges::find(pools_, log.id, &KnownPool::id) == pools_.end()) {
+    pools_.push_back({log.id, pool.log()});
+  }
+  static_cast<void>(BytesOfFirst(ranks_, out.bytes()));
+  return lock;
+}
+
+}  // namespace bittern::model

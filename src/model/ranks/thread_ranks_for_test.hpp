@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks that are threads of one process: what tests share a network out with. Never part of the
+// library.
+#pragma once
+
+#include <algorithm>
+#include <barrier>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "model/ranks/ranks.hpp"
+
+namespace bittern::model {
+
+/// Where the threads meet.
+class ThreadRanksHub {
+ public:
+  explicit ThreadRanksHub(int size)
+      : size_(size), barrier_(size), given_(static_cast<std::size_t>(size)) {}
+
+  [[nodiscard]] int size() const noexcept { return size_; }
+  /// Every thread gives a pointer; take() sees all of them before any thread leaves.
+  template <class Take>
+  void Meet(int rank, const std::byte* mine, const Take& take) {
+    given_[static_cast<std::size_t>(rank)] = mine;
+    barrier_.arrive_and_wait();
+    take(given_);
+    barrier_.arrive_and_wait();
+  }
+
+ private:
+  int size_;
+  std::barrier<> barrier_;
+  std::vector<const std::byte*> given_;
+};
+
+class ThreadRanks : public Ranks {
+ public:
+  ThreadRanks(ThreadRanksHub* hub, int rank) : hub_(*hub), rank_(rank) {}
+
+  [[nodiscard]] int rank() const noexcept override { return rank_; }
+  [[nodiscard]] int size() const noexcept override { return hub_.size(); }
+  void GatherToAll(const std::byte* mine, std::span<const std::size_t> sizes,
+                   std::byte* all) noexcept override {
+    ++calls;
+    hub_.Meet(rank_, mine, [&](const auto& given) {
+      for (std::size_t r = 0; r < sizes.size(); ++r) {
+        if (sizes[r] != 0) std::memcpy(all, given[r], sizes[r]);
+        all += sizes[r];
+      }
+    });
+  }
+  void GatherToFirst(const std::byte* mine, std::span<const std::size_t> sizes,
+                     std::byte* all) noexcept override {
+    if (rank_ == 0) return GatherToAll(mine, sizes, all);
+    ++calls;
+    hub_.Meet(rank_, mine, [](const auto&) {});
+  }
+  void Broadcast(std::span<std::byte> bytes) noexcept override {
+    ++calls;
+    hub_.Meet(rank_, bytes.data(), [&](const auto& given) {
+      if (rank_ != 0 && !bytes.empty()) std::memcpy(bytes.data(), given[0], bytes.size());
+    });
+  }
+  [[noreturn]] void EndAll(const std::string& message, int exit_code) noexcept override {
+    std::fprintf(stderr, "rank %d: %s (%d)\n", rank_, message.c_str(), exit_code);
+    std::abort();
+  }
+
+  std::size_t calls = 0;  ///< how often this rank has met the others
+
+ private:
+  ThreadRanksHub& hub_;
+  int rank_;
+};
+
+}  // namespace bittern::model
