@@ -185,6 +185,16 @@ make_parts() {
   done
 }
 
+# The text of an error is that of the line, whatever flags its names look like.
+test_errors_quote_the_line() {
+  echo '{"id": "x", "prompt": "In", "kernel=x": 1}' >"$work/in"
+  run "a field named as an option" 0 batch "$work/in"
+  out_has '"error":"kernel=x: there is no such field here"'
+  echo '{"id": "x", "prompt": "In", "n_predict": 1, "id_slot": 40}' >"$work/in"
+  run "a slot" 0 batch "$work/in" -np 2
+  out_has '"finish_reason":"length"'
+}
+
 test_shards() {
   make_requests 40 "$work/in"
   printf '\n \r\n{"id": "last", "temprature": 1}\n{"id": "x", "prompt": "In", "n_predict": 3}' >>"$work/in"
@@ -304,6 +314,7 @@ test_resume
 test_resume_equal_ids
 test_ids
 test_logprobs_of_nothing
+test_errors_quote_the_line
 test_shards
 test_resumed_shard
 test_wrong_parts

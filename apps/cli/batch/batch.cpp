@@ -100,8 +100,7 @@ Result<int> RunBatch(const BatchOptions& options) {
   const auto prompt = runtime::ChatPrompt::Create(metadata, model->tokenizer, "", &decisions);
   const request::Target target{.model = model.get(),
                                .chat = prompt ? &*prompt : nullptr,
-                               .why_no_chat = prompt ? nullptr : &prompt.error(),
-                               .num_slots = options.parallel};
+                               .why_no_chat = prompt ? nullptr : &prompt.error()};
   const auto session = BITTERN_TRY(ToSessionOptions(options.context, options.num_threads, *model));
   const auto engine_options =
       BITTERN_TRY(runtime::EngineFor(model->model.config(), session, options.parallel,
@@ -119,8 +118,7 @@ Result<int> RunBatch(const BatchOptions& options) {
                          .part = std::move(part),
                          .timings = options.timings,
                          .cancel = &CatchInterrupt(),
-                         .on_progress = [&](std::string_view text) { progress.ShowIfSlow(text); },
-                         .word = WordError},
+                         .on_progress = [&](std::string_view text) { progress.ShowIfSlow(text); }},
                         std::move(engine), target, std::move(defaults), std::move(lines));
   BITTERN_TRY(run.Open());
   const auto done = run.Run();

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 namespace bittern::request {
 namespace {
 
@@ -50,6 +52,12 @@ Result<TextRequest> ReadBody(const Target& target, const Json& body,
   return request;
 }
 
+/// A batch has no slots: which number a line names, changes nothing.
+Target WithAnySlot(Target target) {
+  target.num_slots = std::numeric_limits<int>::max();
+  return target;
+}
+
 }  // namespace
 
 std::string IdOfBatchLine(std::string_view line, std::size_t number) {
@@ -68,7 +76,7 @@ BatchLine ReadBatchLine(std::string_view line, std::size_t number, const Target&
   } else if (!parsed->is_object()) {
     read.request = Fail(ErrorCode::kInvalidArgument, "a JSON object expected, another value found");
   } else {
-    read.request = ReadBody(target, BodyOf(*std::move(parsed)), defaults);
+    read.request = ReadBody(WithAnySlot(target), BodyOf(*std::move(parsed)), defaults);
   }
   return read;
 }

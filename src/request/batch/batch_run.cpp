@@ -150,7 +150,7 @@ void BatchRun::Finish(const Job& job) {
   Json result;
   if (job.error) {
     ++failed_;
-    result = {{"error", options_.word(*job.error)}};
+    result = {{"error", MessageAndHint(*job.error)}};
   } else {
     for (const runtime::GenerateResult& one : job.results) tokens_ += one.ids.size();
     result = AnswerJson(job.request, job.results, target_.tokenizer());

@@ -31,7 +31,6 @@ struct BatchRunOptions {
   bool timings = false;                                    ///< with the times of each
   const std::atomic<bool>* cancel = nullptr;               ///< may be null
   std::function<void(std::string_view)> on_progress = {};  ///< five times a second; may be empty
-  std::function<std::string(const Error&)> word;           ///< an error as its line says it
 };
 
 /// Feeds the engine and writes what it gives. REQUIRES: the target outlives it.
