@@ -177,6 +177,130 @@ for name in ('none', 'chat', 'out'):
     assert json.load(open('$work/' + name))['logprobs'] == {'content': []}, name"
 }
 
+# make_parts COUNT: $work/part1, ... of $work/in.
+make_parts() {
+  local i
+  for ((i = 1; i <= $1; i++)); do
+    run "shard $i of $1" 0 batch "$work/in" --shard "$i/$1" -o "$work/part$i" --force "${@:2}"
+  done
+}
+
+# The text of an error is that of the line, whatever flags its names look like.
+test_errors_quote_the_line() {
+  echo '{"id": "x", "prompt": "In", "kernel=x": 1}' >"$work/in"
+  run "a field named as an option" 0 batch "$work/in"
+  out_has '"error":"kernel=x: there is no such field here"'
+  echo '{"id": "x", "prompt": "In", "n_predict": 1, "id_slot": 40}' >"$work/in"
+  run "a slot" 0 batch "$work/in" -np 2
+  out_has '"finish_reason":"length"'
+}
+
+test_shards() {
+  make_requests 40 "$work/in"
+  printf '\n \r\n{"id": "last", "temprature": 1}\n{"id": "x", "prompt": "In", "n_predict": 3}' >>"$work/in"
+  run "whole" 0 batch "$work/in" -o "$work/whole" --force --logprobs 2
+  local count
+  for count in 1 3 8 50; do
+    make_parts "$count" --logprobs 2 -np "$((count % 4 + 1))"
+    # shellcheck disable=SC2046  # names have no blanks
+    run "merge $count" 0 batch "$work/in" --merge $(seq -f "$work/part%g" "$count" | shuf) -o "$work/merged" --force
+    err_has "42 results of $count parts"
+    check "the same file from $count parts" cmp "$work/whole" "$work/merged"
+  done
+  run "merge without the input, to standard output" 0 batch --merge "$work"/part?{,?} -o -
+  check "the same bytes" cmp "$work/whole" "$work/out"
+}
+
+test_resumed_shard() {
+  make_requests 30 "$work/in"
+  make_parts 2
+  local size
+  for size in 0 5 300 1400 2500; do
+    head -c "$size" "$work/part2" >"$work/cut"
+    run "resume after $size bytes" 0 batch "$work/in" --shard 2/2 -o "$work/cut" --resume
+    check "the same part after $size bytes" cmp "$work/part2" "$work/cut"
+  done
+  run "another shard" 1 batch "$work/in" --shard 1/2 -o "$work/cut" --resume
+  err_has "$work/cut: line 1: it is another part: 1/2 expected, 2/2 found"
+  run "another temperature" 1 batch "$work/in" --shard 2/2 -o "$work/cut" --resume --temp 0
+  err_has "line 1: it is another part: temperature: 0.0 expected, 0.8 found"
+  sed '3s/"seed"/"n": 1, "seed"/' "$work/in" >"$work/other"
+  run "another input" 1 batch "$work/other" --shard 2/2 -o "$work/cut" --resume
+  err_has "line 1: it is another part: input: "
+  run "no shard" 1 batch "$work/in" -o "$work/cut" --resume
+  check "nothing was changed" cmp "$work/part2" "$work/cut"
+  sed 4d "$work/part2" >"$work/cut"
+  run "a hole" 1 batch "$work/in" --shard 2/2 -o "$work/cut" --resume
+  err_has "$work/cut: line 4: the result of line 6 of the input expected, that of line 8 found"
+  cp "$work/whole" "$work/cut"
+  run "a file without shards" 1 batch "$work/in" --shard 2/2 -o "$work/cut" --resume
+  check "it is as it was" cmp "$work/whole" "$work/cut"
+}
+
+# refuse_merge NAME TEXT FILE...: the parts are refused with the text, and no file is made.
+refuse_merge() {
+  run "$1" 1 batch "$work/in" --merge "${@:3}" -o "$work/unmade"
+  err_has "$2"
+  check "no file" not test -e "$work/unmade"
+}
+
+test_wrong_parts() {
+  make_requests 30 "$work/in"
+  make_parts 3
+  local one="$work/part1" two="$work/part2" three="$work/part3" bad="$work/bad"
+  refuse_merge "missing" "the parts of 3 shards expected, 2 found: that of 2/3 is missing" "$one" "$three"
+  cp "$two" "$work/copy"
+  refuse_merge "doubled" "$work/copy: line 1: another part expected, shard 2/3 found, which $two has" \
+    "$one" "$two" "$work/copy" "$three"
+  head -c -20 "$two" >"$bad"
+  refuse_merge "cut in a line" "an end found; --resume goes on with it" "$one" "$bad" "$three"
+  head -4 "$two" >"$bad"
+  refuse_merge "cut between lines" \
+    "$bad: line 5: the result of line 11 of the input expected, the end of the file found; --resume" \
+    "$one" "$bad" "$three"
+  sed 4d "$two" >"$bad"
+  refuse_merge "a line less" "$bad: line 4: the result of line 8 of the input expected, that of line 11 found" \
+    "$one" "$bad" "$three"
+  sed 4p "$two" >"$bad"
+  refuse_merge "a line twice" "$bad: line 5: the result of line 11 of the input expected, that of line 8 found" \
+    "$one" "$bad" "$three"
+  sed '$p' "$two" >"$bad"
+  refuse_merge "the last line twice" "$bad: line 12: the end of the file expected" "$one" "$bad" "$three"
+  sed '3s/"r4"/"x4"/' "$two" >"$bad"
+  refuse_merge "another id" "$bad: line 3: the id \"r4\" expected, \"x4\" found" "$one" "$bad" "$three"
+  sed '3s/.*/{"id": "r4", "line": 5, "text": "", "finish_reason": "length"}/' "$two" >"$bad"
+  refuse_merge "a line of others" "$bad: line 3: the result of line 5" "$one" "$bad" "$three"
+  : >"$bad"
+  refuse_merge "empty" "$bad: line 1: the head of a part (batch with --shard I/N) expected, an empty file" "$bad"
+  refuse_merge "the results of one machine" "$work/whole: line 1: the head of a part" "$work/whole" "$two"
+  refuse_merge "no file" "$work/nothing: cannot be read" "$one" "$work/nothing"
+  refuse_merge "a folder" "$work:" "$one" "$work"
+  run "another temperature" 0 batch "$work/in" --shard 2/3 -o "$bad" --force --temp 0
+  refuse_merge "another temperature" \
+    "$bad: line 1: it is no part of the same batch as $one: temperature: 0.8 expected, 0.0 found" "$one" "$bad" "$three"
+  run "of four" 0 batch "$work/in" --shard 2/4 -o "$bad" --force
+  refuse_merge "of four" "number of shards: 3 expected, 4 found" "$one" "$bad" "$three"
+  sed -i '2s/"seed"/"n": 1, "seed"/' "$work/in"
+  refuse_merge "of another input" "$one: line 1: it is no part of $work/in: input: " "$one" "$two" "$three"
+  run "an output that is a part" 1 batch --merge "$one" "$two" "$three" -o "$two" --force
+  err_has "$two is both input and output (--merge, -o)"
+}
+
+test_wrong_shards() {
+  local text
+  for text in 0/3 4/3 3 /3 3/ 1/1001 -1/3 1/-3 1/3x x1/3 "1 /3" 1/3/3 0x1/3 +1/3 1/99999999999999999999 1.0/3; do
+    run "shard $text" 1 batch "$work/in" "--shard=$text" -o "$work/unmade"
+    err_has "--shard: I/N expected, with I from 1 to N and N from 1 to 1000, \"$text\" found"
+  done
+  run "of standard input" 1 batch - --shard 1/3 -o "$work/unmade"
+  err_has "--shard: a file of lines expected, standard input found"
+  run "unordered" 1 batch "$work/in" --shard 1/3 --unordered -o "$work/unmade"
+  run "both" 1 batch "$work/in" --shard 1/3 --merge "$work/part1" -o "$work/unmade"
+  run "no input" 1 batch -o "$work/unmade"
+  err_has "IN is required"
+  check "no file" not test -e "$work/unmade"
+}
+
 test_full_disk() {
   [ -w /dev/full ] || return
   run "a full disk" 3 batch "$work/in" -o /dev/full
@@ -190,5 +314,10 @@ test_resume
 test_resume_equal_ids
 test_ids
 test_logprobs_of_nothing
+test_errors_quote_the_line
+test_shards
+test_resumed_shard
+test_wrong_parts
+test_wrong_shards
 test_full_disk
-finish 60
+finish 250

@@ -267,6 +267,12 @@ check_macos() {
   step "macOS (what its loader will see)" python3 tests/macos_test.py "${archives[@]}"
 }
 
+# A cluster of this machine, with daemons of its own; as root.
+check_slurm() {
+  install_or_say slurm-wlm munge || return 0
+  step "batch on Slurm" python3 tests/slurm_test.py build/dev/apps/cli/bittern models/kjv-5m-i2s.gguf
+}
+
 # The npm package in the Node.js of all systems that run here; where tools/release.sh has made it.
 check_npm_systems() {
   if ! compgen -G 'dist/bittern-*.tgz' > /dev/null; then

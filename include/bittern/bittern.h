@@ -444,6 +444,16 @@ BITTERN_API bittern_status bittern_engine_submit_json(bittern_engine* engine, co
                                                       bittern_text_fn on_text,
                                                       bittern_done_fn on_done, void* user,
                                                       uint64_t* request);
+/** Queues line `number` (from 1) of a file for `bittern batch`: a body as
+ * bittern_engine_submit_json takes it, with an "id". `options`: settings of kind "generate" for
+ * what the line leaves open; the seed is then 0; may be NULL. The result's JSON is the line that
+ * `bittern batch` writes, byte for byte, with its end; what is wrong with the line stands in it as
+ * "error". Errors, with nothing queued: BITTERN_ERROR_ARGUMENT (the options; no `on_done`). */
+BITTERN_API bittern_status bittern_engine_submit_line(bittern_engine* engine, const char* line,
+                                                      size_t size, uint64_t number,
+                                                      const bittern_options* options,
+                                                      bittern_done_fn on_done, void* user,
+                                                      uint64_t* request);
 /** Ends a request in the next step: its on_done gets the text made until then, which may be empty,
  * as a result with finish_reason "cancelled". Unknown numbers are passed over. */
 BITTERN_API bittern_status bittern_engine_cancel(bittern_engine* engine, uint64_t request);

@@ -517,6 +517,18 @@ class Engine {
     static_cast<void>(callbacks.release());  // Callbacks::Done frees them
     return request;
   }
+  /// Line `number` of a file for `bittern batch` (bittern_engine_submit_line).
+  Expected<uint64_t> SubmitLine(std::string_view line, uint64_t number, const Options& options,
+                                OnDone on_done) {
+    auto callbacks = std::make_unique<Callbacks>(Callbacks{{}, std::move(on_done)});
+    uint64_t request = 0;
+    if (bittern_engine_submit_line(handle_.get(), line.data(), line.size(), number, options.get(),
+                                   Callbacks::Done, callbacks.get(), &request) != BITTERN_OK) {
+      return internal::LastError();
+    }
+    static_cast<void>(callbacks.release());  // Callbacks::Done frees them
+    return request;
+  }
   void Cancel(uint64_t request) {
     static_cast<void>(bittern_engine_cancel(handle_.get(), request));
   }

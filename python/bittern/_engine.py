@@ -60,8 +60,22 @@ class Engine:
         return self._submit("bittern_engine_submit_json", (text, len(text)), on_text, settings,
                             lambda result: json.loads(c.result_json(result)))
 
+    def line(self, text: Union[str, bytes], number: int = 1, **settings: Any) -> Future[str]:
+        """Queues line `number` of a file for `bittern batch`; `settings` for what it leaves open, the
+        seed being 0. Gives a future of the line that `bittern batch` writes, with its end: what is
+        wrong with the line stands in it as "error"."""
+        data = c.text_bytes(text)
+        return self._queue("bittern_engine_submit_line", (data, len(data), number), (), None,
+                           settings, c.result_json)
+
     def _submit(self, function: str, given: Tuple[Any, int], on_text: OnText,
                 settings: Dict[str, Any], read: Callable[[c.Handle], Any]) -> Future[Any]:
+        callbacks = (_no_take if on_text is None else _take,)
+        return self._queue(function, given, callbacks, on_text, settings, read)
+
+    def _queue(self, function: str, given: Tuple[Any, ...], callbacks: Tuple[Any, ...],
+               on_text: OnText, settings: Dict[str, Any],
+               read: Callable[[c.Handle], Any]) -> Future[Any]:
         chosen = c.options(settings)
         job = _Job(self, on_text, read)
         request = ctypes.c_uint64()
@@ -71,8 +85,8 @@ class Engine:
             number = next(_numbers)
             _jobs[number] = job
         try:
-            c.call(function, self._handle, *given, chosen, _no_take if on_text is None else _take,
-                   _finish, number, ctypes.byref(request))
+            c.call(function, self._handle, *given, chosen, *callbacks, _finish, number,
+                   ctypes.byref(request))
         except BaseException:
             del _jobs[number]
             raise

@@ -85,6 +85,8 @@ _SIGNATURES = {  # arguments of the functions that return a status
                               POINTER(c_uint64)],
     "bittern_engine_submit_json": [c_void_p, c_char_p, c_size_t, c_void_p, TextFn, DoneFn, c_void_p,
                                    POINTER(c_uint64)],
+    "bittern_engine_submit_line": [c_void_p, c_char_p, c_size_t, c_uint64, c_void_p, DoneFn, c_void_p,
+                                   POINTER(c_uint64)],
     "bittern_engine_cancel": [c_void_p, c_uint64],
     "bittern_engine_start": [c_void_p],
     "bittern_engine_stats": [c_void_p, POINTER(c_void_p)],

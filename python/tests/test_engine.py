@@ -9,6 +9,7 @@ import gc
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -57,6 +58,29 @@ class Engines(unittest.TestCase):
                 engine.submit([-1])
         with self.assertRaises(bittern.ArgumentError):
             engine.submit("too late")
+
+    def test_lines_of_a_batch(self):
+        """Good and bad ones: the bytes that `bittern batch` writes."""
+        lines = [b'{"id": "a", "prompt": "A tern is", "n_predict": 4}', b'{"prompt": "On the", "n": 2, "logprobs": 1}',
+                 b'{"id": [1, "\xc3\xa4"], "messages": [{"role": "user", "content": "x"}], "max_tokens": 3}', b"not json",
+                 b'{"id": "\xff"}', b"[1]", b'{"id": "b", "temprature": 1}', b'{"id": "c", "prompt": ""}',
+                 b'{"id": "d", "prompt_ids": [99999999]}', b'{"id": "e", "prompt_ids": ' + str([5] * 3000).encode() + b"}",
+                 b'{"custom_id": "f", "body": {"prompt": "x", "max_tokens": 0}}\r', b'{"prompt": "x", "head=y": 1}',
+                 b'{"id": "g", "prompt": "x", "id_slot": 500, "max_tokens": 1}', b'{"prompt": "x", "receipt": true}']
+        with tempfile.TemporaryDirectory() as folder:
+            with open(f"{folder}/in", "wb") as file:
+                file.write(b"\n".join(lines))
+            done = subprocess.run([sys.argv[1], "batch", f"{folder}/in", "-n", "9", "--min-p", "0.1", "-np", "3"],
+                                  capture_output=True, check=True)
+        with bittern.Engine(MODEL, max_sequences=4) as engine:
+            futures = [engine.line(line, number, n_predict=9, min_p=0.1) for number, line in enumerate(lines, 1)]
+            self.assertEqual("".join(future.result() for future in futures), done.stdout.decode())
+            with self.assertRaises(TypeError):
+                engine.line(5)
+            future = engine.line('{"prompt": "x", "n_predict": -1, "ignore_eos": true}')
+            self.assertTrue(future.cancel())
+        with self.assertRaises(bittern.ArgumentError):
+            engine.line("{}")
 
     def test_cancel_and_stop(self):
         with bittern.Engine(MODEL) as engine:

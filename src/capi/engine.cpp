@@ -14,6 +14,7 @@
 #include "capi/options.hpp"
 #include "capi/text_part.hpp"
 #include "request/answer_json.hpp"
+#include "request/batch/batch_line.hpp"
 #include "request/text_request.hpp"
 #include "runtime/chat/chat_prompt.hpp"
 #include "runtime/engine/engine_thread.hpp"
@@ -31,6 +32,7 @@ struct Job {
   void* user = nullptr;
   request::TextRequest request = {};
   bool is_body = false;                               // it came as JSON, and its answer goes so
+  std::optional<request::BatchResultName> line = {};  // it came as a line of a batch file
   std::vector<runtime::GenerateResult> results = {};  // of each sequence
   std::vector<proof::Receipt> receipts = {};          // of each, where they were asked for
   std::size_t left = 0;
@@ -67,6 +69,10 @@ class EngineObject : public Object {
   /// Queues the sequences of job->request. Errors as Engine::Submit, with nothing queued.
   [[nodiscard]] Result<std::uint64_t> Submit(const std::shared_ptr<Job>& job,
                                              bittern_text_fn on_text);
+  /// Queues the sequences of a line; what is wrong with it becomes its result. Error: the engine is
+  /// being freed.
+  [[nodiscard]] Result<std::uint64_t> SubmitLine(const std::shared_ptr<Job>& job,
+                                                 request::BatchLine line);
   [[nodiscard]] request::Target target() const;
   void Cancel(std::uint64_t number);
   /// True if there is more to do. Error kBusy: another step is on the way, or the engine steps
@@ -78,6 +84,9 @@ class EngineObject : public Object {
  private:
   [[nodiscard]] Result<void> Check(std::span<const runtime::TokenId> ids,
                                    const runtime::GenerateOptions& options) const;
+  /// Queues them unchecked.
+  [[nodiscard]] Result<std::uint64_t> Queue(const std::shared_ptr<Job>& job,
+                                            std::vector<runtime::Request> sequences);
   /// By the stepping thread.
   void TakeSequence(Job* job, std::size_t index, Result<runtime::GenerateResult> result);
   void Done(const Job& job);
@@ -163,6 +172,11 @@ Result<std::uint64_t> EngineObject::Submit(const std::shared_ptr<Job>& job,
     };
     sequences.push_back(std::move(sequence));
   }
+  return Queue(job, std::move(sequences));
+}
+
+Result<std::uint64_t> EngineObject::Queue(const std::shared_ptr<Job>& job,
+                                          std::vector<runtime::Request> sequences) {
   std::uint64_t number = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -173,6 +187,27 @@ Result<std::uint64_t> EngineObject::Submit(const std::shared_ptr<Job>& job,
   static_cast<void>(engine_->Reserve(sequences.size(), SIZE_MAX));
   engine_->Submit(std::move(sequences));
   return number;
+}
+
+/// A line that cannot run is queued as a sequence without tokens, which the engine refuses in its
+/// turn: all results come from the thread that steps.
+Result<std::uint64_t> EngineObject::SubmitLine(const std::shared_ptr<Job>& job,
+                                               request::BatchLine line) {
+  job->line = request::BatchResultName{.id = std::move(line.id)};
+  if (line.request) {
+    job->request = *std::move(line.request);
+    auto queued = Submit(job, nullptr);
+    if (queued || queued.error().code == kBadHandle) return queued;
+    line.request = tl::unexpected(std::move(queued).error());
+  }
+  job->left = 1;
+  runtime::Request none;
+  none.on_done = [this, job, error = std::move(line.request).error()](const auto&) {
+    TakeSequence(job.get(), 0, tl::unexpected(error));
+  };
+  std::vector<runtime::Request> sequences;
+  sequences.push_back(std::move(none));
+  return Queue(job, std::move(sequences));
 }
 
 void EngineObject::Cancel(std::uint64_t number) {
@@ -200,6 +235,16 @@ void EngineObject::TakeSequence(Job* job, std::size_t index,
 
 /// Calls on_done once. An error is kept for this thread, which the callback runs on.
 void EngineObject::Done(const Job& job) {
+  if (job.line) {
+    auto result = std::make_shared<ResultObject>();
+    result->json = request::WriteBatchLine(
+        *job.line, job.error ? Json{{"error", MessageAndHint(*job.error)}}
+                             : request::AnswerJson(job.request, job.results, model().tokenizer));
+    bittern_result* given = nullptr;
+    Give(std::move(result), &given);
+    job.on_done(job.user, job.number, BITTERN_OK, given);
+    return;
+  }
   if (job.error) {
     job.on_done(job.user, job.number, KeepError(*job.error), nullptr);
     return;
@@ -315,6 +360,28 @@ bittern_status bittern_engine_submit_json(bittern_engine* engine, const char* bo
     job->request.receipt = job->request.receipt || WantsReceipt(settings);
     const std::uint64_t number = BITTERN_TRY(found->Submit(job, on_text));
     if (request != nullptr) *request = number;
+    return {};
+  });
+}
+
+/// The seed of a line that names none is 0, so that its result is always the same.
+bittern_status bittern_engine_submit_line(bittern_engine* engine, const char* line, size_t size,
+                                          uint64_t number, const bittern_options* options,
+                                          bittern_done_fn on_done, void* user, uint64_t* request) {
+  return Call([&]() -> Result<void> {
+    const auto found = BITTERN_TRY(Find<EngineObject>(engine));
+    BITTERN_TRY(NeedArray(line, size, "line"));
+    BITTERN_TRY(NeedPointer(reinterpret_cast<const void*>(on_done), "on_done"));
+    const Settings settings = BITTERN_TRY(SettingsOf(options));
+    auto defaults = BITTERN_TRY(GenerateOptionsOf(settings, &found->model()));
+    if (!settings.contains("seed")) defaults.sampler.seed = 0;
+    const auto job = std::make_shared<Job>();
+    job->on_done = on_done;
+    job->user = user;
+    const std::uint64_t queued = BITTERN_TRY(found->SubmitLine(
+        job, request::ReadBatchLine({line, size}, static_cast<std::size_t>(number), found->target(),
+                                    defaults)));
+    if (request != nullptr) *request = queued;
     return {};
   });
 }

@@ -162,13 +162,19 @@ class Reader {
     return ReadFurtherValues(option, word);
   }
 
-  /// For an option that takes several values, e.g. --compare A B.
+  /// For an option that takes several values, e.g. --compare A B, or all up to the next flag, e.g.
+  /// --merge PART...
   Result<void> ReadFurtherValues(const CLI::Option& option, const Word& word) {
     const int wanted = option.get_items_expected_min();
     for (int i = 1; i < wanted; ++i) {
       if (next_ >= words_.size() || IsFlag(words_[next_])) {
         return UsageError(fmt::format("{}: {} values expected, {} found", word.name, wanted, i));
       }
+      AddValue(option, word.name, words_[next_]);
+      out_.words.push_back(words_[next_++]);
+    }
+    const bool takes_more = option.get_type_name().ends_with("...");
+    while (takes_more && next_ < words_.size() && !IsFlag(words_[next_])) {
       AddValue(option, word.name, words_[next_]);
       out_.words.push_back(words_[next_++]);
     }

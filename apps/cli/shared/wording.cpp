@@ -27,6 +27,7 @@ constexpr OptionName kOptionNames[] = {
     {"kv_type=f16 halves", "-ctk f16 -ctv f16 halve"},
     {"ubatch_size=)", "-ub)"},
     {"resume=true", "--resume"},
+    {"shard=I/N", "--shard I/N"},
     {"output=FILE", "-o FILE"},
     {"compare_logits=true", "--kl-divergence"},
     {"logits=FILE, too", "--kl-divergence-base FILE, too"},

@@ -62,8 +62,8 @@ std::string_view EndingOf(const CLI::Option& option, std::string_view placeholde
 
 /// `option`: a flag, or a place where a value stands without one.
 Values ValuesOf(const CLI::Option& option, bool is_place) {
-  constexpr std::string_view kFiles[] = {"FILE",  "OUT",  "IN",    "DIR",    "FOLDER",
-                                         "MODEL", "file", "input", "HEALTHY"};
+  constexpr std::string_view kFiles[] = {"FILE",  "OUT",  "IN",    "DIR",     "FOLDER",
+                                         "MODEL", "file", "input", "HEALTHY", "PART..."};
   std::string placeholder = is_place ? option.get_name(true) : ValueOf(option);
   placeholder.erase(0, placeholder.rfind('|') + 1);
   Values values{.words = ChoicesOf(option)};

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// A line is parsed as a whole; its names are taken out, and the rest is the body.
 #include "request/batch/batch_line.hpp"
 
 #include <fmt/format.h>
+
+#include <limits>
 
 namespace bittern::request {
 namespace {
@@ -49,7 +52,18 @@ Result<TextRequest> ReadBody(const Target& target, const Json& body,
   return request;
 }
 
+/// A batch has no slots: which number a line names, changes nothing.
+Target WithAnySlot(Target target) {
+  target.num_slots = std::numeric_limits<int>::max();
+  return target;
+}
+
 }  // namespace
+
+std::string IdOfBatchLine(std::string_view line, std::size_t number) {
+  const auto parsed = Json::Parse(line, kLineLimits);
+  return IdOf(parsed ? *parsed : Json(), number);
+}
 
 /// The id is found first, so that a wrong line has its result under its own name.
 BatchLine ReadBatchLine(std::string_view line, std::size_t number, const Target& target,
@@ -62,7 +76,7 @@ BatchLine ReadBatchLine(std::string_view line, std::size_t number, const Target&
   } else if (!parsed->is_object()) {
     read.request = Fail(ErrorCode::kInvalidArgument, "a JSON object expected, another value found");
   } else {
-    read.request = ReadBody(target, BodyOf(*std::move(parsed)), defaults);
+    read.request = ReadBody(WithAnySlot(target), BodyOf(*std::move(parsed)), defaults);
   }
   return read;
 }
@@ -89,6 +103,20 @@ std::string WriteBatchLine(const BatchResultName& name, Json result) {
   if (name.number) line["line"] = *name.number;
   line.Update(std::move(result));
   return line.Dump() + '\n';
+}
+
+/// Only the front changes: the rest are the bytes that are there.
+std::optional<BatchPartLine> ReadBatchPartLine(std::string_view line) {
+  auto name = NameOfBatchResult(line);
+  if (!name || !name->number) return std::nullopt;
+  std::string front = Json{{"id", name->id}, {"line", *name->number}}.Dump();
+  front.pop_back();
+  if (!line.starts_with(front)) return std::nullopt;
+  std::string result = Json{{"id", name->id}}.Dump();
+  result.pop_back();
+  result += line.substr(front.size());
+  result += '\n';
+  return BatchPartLine{.name = *std::move(name), .result = std::move(result)};
 }
 
 }  // namespace bittern::request

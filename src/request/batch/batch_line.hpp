@@ -30,6 +30,9 @@ struct BatchResultName {
   std::optional<std::size_t> number = {};  ///< of its line; nothing: results are in their order
 };
 
+/// The id that the result of line `number` has.
+[[nodiscard]] std::string IdOfBatchLine(std::string_view line, std::size_t number);
+
 /// The name of a line that WriteBatchLine has made; nothing if it is another line.
 [[nodiscard]] std::optional<BatchResultName> NameOfBatchResult(std::string_view line);
 
@@ -39,5 +42,15 @@ struct BatchResultName {
 /// One line of JSON with its end: the id and the members of `result`, an answer (AnswerJson) or
 /// {"error": text}.
 [[nodiscard]] std::string WriteBatchLine(const BatchResultName& name, Json result);
+
+/// A result of a part (shard.hpp), which names its line.
+struct BatchPartLine {
+  BatchResultName name;
+  std::string result;  ///< the line that WriteBatchLine makes without the number
+};
+
+/// Reads a line that WriteBatchLine has made with a number, without its end; nothing if it is
+/// another line.
+[[nodiscard]] std::optional<BatchPartLine> ReadBatchPartLine(std::string_view line);
 
 }  // namespace bittern::request

@@ -14,21 +14,62 @@ namespace bittern::request {
 /// Notes the results that are there. A line that is no result stops the resuming: the file may be
 /// another one, which must not be written to.
 Result<void> BatchRun::Open() {
+  const std::string head = options_.part ? WritePartHead(*options_.part) : "";
   const auto on_line = [&](std::string_view line, bool is_whole) {
-    if (!is_whole) return BeginsBatchResult(line);
-    const auto name = NameOfBatchResult(line);
-    if (!name) return false;
-    ++resumed_;
-    if (name->number) {
-      had_lines_[*name->number] = name->id;
-    } else {
-      ++had_[name->id];
-    }
-    return true;
+    if (!is_whole) return BeginsBatchResult(line) || (!has_head_ && head.starts_with(line));
+    return options_.part ? TakeHadOfPart(line) : TakeHad(line);
   };
-  results_ = BITTERN_TRY(ResultsFile::Open(options_.output, options_.resume, on_line));
+  auto opened = ResultsFile::Open(options_.output, options_.resume, on_line);
+  BITTERN_TRY(written_);  // says better what is wrong
+  results_ = BITTERN_TRY(std::move(opened));
+  if (options_.part && !has_head_) BITTERN_TRY(results_->Write(head));
   return {};
 }
+
+bool BatchRun::TakeHad(std::string_view line) {
+  const auto name = NameOfBatchResult(line);
+  if (!name) return false;
+  ++resumed_;
+  if (name->number) {
+    had_lines_[*name->number] = name->id;
+  } else {
+    ++had_[name->id];
+  }
+  return true;
+}
+
+tl::unexpected<Error> BatchRun::WrongPart(std::size_t at, std::string_view why) const {
+  return Fail(ErrorCode::kInvalidArgument,
+              fmt::format("{}: line {}: {}; choose another name", options_.output, at, why));
+}
+
+/// A part is written in the order of its lines, so those that are there are its first ones.
+bool BatchRun::TakeHadOfPart(std::string_view line) {
+  const PartHead& here = *options_.part;
+  if (!has_head_) {
+    const auto head = ReadPartHead(line);
+    if (!head) return false;
+    has_head_ = true;
+    std::string difference = DifferenceOf(here, *head);
+    if (difference.empty() && head->shard.index != here.shard.index) {
+      difference = fmt::format("{} expected, {} found", here.shard.Name(), head->shard.Name());
+    }
+    if (difference.empty()) return true;
+    written_ = WrongPart(1, "it is another part: " + difference);
+    return false;
+  }
+  const auto result = ReadBatchPartLine(line);
+  if (!result) return false;
+  const std::size_t expected = here.shard.index + resumed_ * here.shard.count;
+  if (*result->name.number != expected) {
+    written_ = WrongPart(resumed_ + 2, fmt::format("the result of line {} of the input expected, "
+                                                   "that of line {} found",
+                                                   expected, *result->name.number));
+    return false;
+  }
+  return TakeHad(line);
+}
+
 /// Results with line numbers must have the same id in this input. Results without them are counted
 /// by id.
 bool BatchRun::IsThere(const BatchLine& read) {
@@ -56,10 +97,11 @@ void BatchRun::Feed() {
       at_end_ = true;
       return;
     }
+    if (options_.part && !options_.part->shard.Has(lines_.number())) continue;
     auto read = ReadBatchLine(line, lines_.number(), target_, defaults_);
     if (IsThere(read)) continue;
     const auto job = std::make_shared<Job>(Job{.place = next_place_++, .name = {.id = read.id}});
-    if (options_.unordered) job->name.number = lines_.number();
+    if (options_.unordered || options_.part) job->name.number = lines_.number();
     if (read.request) {
       job->request = *std::move(read.request);
       Start(job);
@@ -108,7 +150,7 @@ void BatchRun::Finish(const Job& job) {
   Json result;
   if (job.error) {
     ++failed_;
-    result = {{"error", options_.word(*job.error)}};
+    result = {{"error", MessageAndHint(*job.error)}};
   } else {
     for (const runtime::GenerateResult& one : job.results) tokens_ += one.ids.size();
     result = AnswerJson(job.request, job.results, target_.tokenizer());
@@ -128,12 +170,14 @@ void BatchRun::Finish(const Job& job) {
 /// The time left follows from this run's own speed, without the results that were there before.
 void BatchRun::TellProgress() const {
   const double seconds = Seconds();
+  const std::size_t total =
+      options_.part ? options_.part->shard.LinesOf(lines_.total()) : lines_.total();
   std::string text = fmt::format("{} done", resumed_ + done_);
-  if (lines_.total() != 0) text += fmt::format(" of {}", lines_.total());
+  if (total != 0) text += fmt::format(" of {}", total);
   if (failed_ != 0) text += fmt::format(", {} with errors", failed_);
   text += fmt::format(", {:.0f} tokens/s", static_cast<double>(tokens_) / std::max(seconds, 1e-3));
-  if (lines_.total() > resumed_ + done_ && done_ > 0) {
-    const double left = static_cast<double>(lines_.total() - resumed_ - done_);
+  if (total > resumed_ + done_ && done_ > 0) {
+    const double left = static_cast<double>(total - resumed_ - done_);
     text += fmt::format(", {:.0f} s left", seconds * left / static_cast<double>(done_));
   }
   if (options_.on_progress) options_.on_progress(text);

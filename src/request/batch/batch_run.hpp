@@ -17,6 +17,7 @@
 #include "base/files/results_file.hpp"
 #include "request/batch/batch_line.hpp"
 #include "request/batch/line_source.hpp"
+#include "request/batch/shard.hpp"
 #include "runtime/engine/engine.hpp"
 
 namespace bittern::request {
@@ -26,10 +27,10 @@ struct BatchRunOptions {
   int parallel = 32;         ///< sequences that the engine runs at a time; twice as many wait
   bool resume = false;       ///< go on after the results that `output` has
   bool unordered = false;    ///< write results as they come
-  bool timings = false;      ///< with the times of each
+  std::optional<PartHead> part = {};                       ///< run only its shard, and write a part
+  bool timings = false;                                    ///< with the times of each
   const std::atomic<bool>* cancel = nullptr;               ///< may be null
   std::function<void(std::string_view)> on_progress = {};  ///< five times a second; may be empty
-  std::function<std::string(const Error&)> word;           ///< an error as its line says it
 };
 
 /// Feeds the engine and writes what it gives. REQUIRES: the target outlives it.
@@ -43,7 +44,8 @@ class BatchRun {
         defaults_(std::move(defaults)),
         lines_(std::move(lines)) {}
 
-  /// Opens the results and reads those to go on with. Errors as ResultsFile::Open.
+  /// Opens the results and reads those to go on with. Errors as ResultsFile::Open, and
+  /// kInvalidArgument: the part to go on with is another one, or has no order.
   [[nodiscard]] Result<void> Open();
   /// Until all lines are answered or options.cancel is set. Error kIo: results cannot be written;
   /// kInvalidArgument: the results to go on with are of another input.
@@ -64,6 +66,11 @@ class BatchRun {
     bool cancelled = false;
   };
 
+  /// Takes a line of the file to resume; false: it is none of ours.
+  [[nodiscard]] bool TakeHad(std::string_view line);
+  [[nodiscard]] bool TakeHadOfPart(std::string_view line);
+  /// The error of a part to resume, whose line `at` is not as expected.
+  [[nodiscard]] tl::unexpected<Error> WrongPart(std::size_t at, std::string_view why) const;
   void Feed();
   /// True if the file to resume has the result of this line.
   [[nodiscard]] bool IsThere(const BatchLine& read);
@@ -88,7 +95,7 @@ class BatchRun {
   std::map<std::string, std::size_t> had_;
   std::map<std::size_t, std::string> held_;  // lines that wait for an earlier one, by place
   std::size_t next_place_ = 0, next_to_write_ = 0;
-  bool at_end_ = false;
+  bool at_end_ = false, has_head_ = false;
   Result<void> written_;
   std::size_t done_ = 0, failed_ = 0, resumed_ = 0, tokens_ = 0;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

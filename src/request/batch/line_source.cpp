@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <iostream>
+#include <span>
 #include <string_view>
+
+#include "base/hash.hpp"
 
 namespace bittern::request {
 namespace {
@@ -16,7 +19,7 @@ bool IsBlank(std::string_view line) {
 
 }  // namespace
 
-/// A file is read once for its number of lines. Standard input cannot be read twice.
+/// A file is read once for its number of lines and its hash. Standard input cannot be read twice.
 Result<LineSource> LineSource::Open(const std::string& path) {
   LineSource source;
   if (path == "-") return source;
@@ -25,7 +28,14 @@ Result<LineSource> LineSource::Open(const std::string& path) {
     return Fail(ErrorCode::kInvalidArgument, fmt::format("{}: cannot be read", path));
   }
   std::string line;
-  while (std::getline(*source.file_, line)) source.total_ += IsBlank(line) ? 0 : 1;
+  Hash128 hash;
+  while (std::getline(*source.file_, line)) {
+    if (IsBlank(line)) continue;
+    ++source.total_;
+    line += '\n';
+    hash.Add(std::as_bytes(std::span(line)));
+  }
+  source.hash_ = hash.Hex();
   source.file_->clear();
   source.file_->seekg(0);
   return source;

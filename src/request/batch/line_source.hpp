@@ -23,10 +23,13 @@ class LineSource {
   [[nodiscard]] std::size_t number() const noexcept { return number_; }  ///< of the last line
   /// Lines in all; 0: not known.
   [[nodiscard]] std::size_t total() const noexcept { return total_; }
+  /// The hash of all lines with their ends (base/hash.hpp), without blank ones; empty: not known.
+  [[nodiscard]] const std::string& hash() const noexcept { return hash_; }
 
  private:
   std::unique_ptr<std::ifstream> file_;
   std::size_t number_ = 0, total_ = 0;
+  std::string hash_;
 };
 
 }  // namespace bittern::request
