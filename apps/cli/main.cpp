@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program `bittern`.
-#include "cli/shared/program.hpp"
+#include "cli/program.hpp"
 
 int main(int argc, char** argv) { return bittern::cli::RunProgram(argc, argv); }

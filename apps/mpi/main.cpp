@@ -2,18 +2,18 @@
 // The program `bittern-mpi`: mpirun -np N bittern-mpi COMMAND ... runs a command of `bittern` on
 // rank 0, and every model that it loads is shared out among all ranks
 // (docs/design/0021-one-model-on-several-hosts.md).
-#include <unistd.h>
-
 #include <cstdlib>
 #include <string>
+#include <string_view>
 
 #include "base/files/mapped_guard.hpp"
 #include "base/os/environment.hpp"
 #include "base/os/signals.hpp"
 #include "cli/options/default_model.hpp"
 #include "cli/options/environment.hpp"
+#include "cli/program.hpp"
 #include "cli/shared/page_origin.hpp"
-#include "cli/shared/program.hpp"
+#include "cli/shared/program_ranks.hpp"
 #include "kernels/instruction_sets.hpp"
 #include "mpi/mpi_ranks.hpp"
 #include "runtime/shared_model.hpp"
@@ -35,7 +35,7 @@ void EndQuietly() noexcept { std::_Exit(kExitRuntime); }
 void EndWithWords() noexcept {
   constexpr char kText[] =
       "bittern-mpi: ended by mpirun: a rank was lost, or the job was stopped\n";
-  static_cast<void>(!write(STDERR_FILENO, kText, sizeof kText - 1));
+  os::WriteErrorInHandler(kText);
   EndQuietly();
 }
 

@@ -29,8 +29,8 @@ inline constexpr int kPagePositions = static_cast<int>(kernels::kAttentionBlock)
   return positions / kPagePositions + (positions % kPagePositions != 0 ? 1 : 0);
 }
 
-/// What has become of a pool's pages beside forward passes, for the other ranks that have a pool
-/// alike (ranks/leader.hpp).
+/// Changes of a pool's pages beside those of forward passes, for the other ranks that have a pool
+/// alike (rank_leader.hpp).
 struct PageLog {
   struct Copy {
     std::uint32_t from, to;
@@ -70,7 +70,7 @@ class KvPool {
   /// Drops a reference; the last one frees the page.
   void Release(std::uint32_t page) noexcept;
   [[nodiscard]] int references(std::uint32_t page) const noexcept { return references_[page]; }
-  /// Where copies are noted, of a network that is shared out among ranks; else null.
+  /// The list in which copies are noted, of a network that is shared out among ranks; else null.
   [[nodiscard]] const std::shared_ptr<PageLog>& log() const noexcept { return log_; }
   /// Copies the first `positions` positions of a page, in all layers and heads.
   void Copy(std::uint32_t from, std::uint32_t to, int positions) noexcept;

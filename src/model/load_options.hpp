@@ -50,9 +50,8 @@ struct LoadOptions {
   /// Bytes for weights; none: what the system has left. More lie in a file (load/weight_arena.hpp).
   std::optional<std::uint64_t> memory = {};
   std::string overflow_folder = {};
-  /// The processes that share the network out; outlives the model. On rank 0 the model is used as
-  /// any other, the others follow it (ranks/follower.hpp). All load the same file with the same
-  /// options. Null: this process has all.
+  /// The processes that share the network out (runtime/shared_model.hpp); outlive the model. Null:
+  /// this one has all.
   Ranks* ranks = nullptr;
   /// Called with 0..1 while weights are prepared; may be empty.
   std::function<void(double)> on_progress = {};

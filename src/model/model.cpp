@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/model.hpp"
 
+#include "model/rank_leader.hpp"
 #include "model/weights.hpp"
 
 namespace bittern::model {

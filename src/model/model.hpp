@@ -19,11 +19,12 @@
 #include "model/config.hpp"
 #include "model/kv_pool.hpp"
 #include "model/load_options.hpp"
-#include "model/ranks/leader.hpp"
 #include "model/row_failure.hpp"
-#include "model/skip_stats.hpp"
 
 namespace bittern::model {
+
+struct PassFacts;  // rank_leader.hpp
+struct SkipStats;  // skip_stats.hpp
 
 struct Weights;
 class Tracer;
@@ -45,8 +46,8 @@ class Model {
   [[nodiscard]] const ModelConfig& config() const noexcept;
   [[nodiscard]] const Weights& weights() const noexcept;
   [[nodiscard]] const formats::Checkpoint& checkpoint() const noexcept;
-  /// Of a network that is shared out, on rank 0: tells the other ranks of a pass (RankLeader),
-  /// which lasts as long as the lock. Elsewhere no lock.
+  /// On rank 0 of a network that is shared out: tells the other ranks of a pass (RankLeader), which
+  /// lasts as long as the lock.
   [[nodiscard]] std::unique_lock<std::mutex> Lead(std::span<const Segment> segments,
                                                   const PassFacts& facts) const;
   /// True if ForwardCandidates can serve the request (the head is screened, the count small).

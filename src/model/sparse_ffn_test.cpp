@@ -7,6 +7,7 @@
 #include "model/matrix_layout.hpp"
 #include "model/model.hpp"
 #include "model/one_sequence_for_test.hpp"
+#include "model/skip_stats.hpp"
 #include "model/small_model_for_test.hpp"
 #include "model/trace.hpp"
 

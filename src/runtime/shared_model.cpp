@@ -13,8 +13,8 @@
 
 #include "base/hash.hpp"
 #include "model/config.hpp"
+#include "model/follow/rank_follower.hpp"
 #include "model/load/fingerprint.hpp"
-#include "model/ranks/follower.hpp"
 #include "model/ranks/packed.hpp"
 #include "model/ranks/rank_shares.hpp"
 

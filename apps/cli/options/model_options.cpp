@@ -19,7 +19,7 @@
 #include "cli/options/environment.hpp"
 #include "cli/options/help.hpp"
 #include "cli/options/hub_options.hpp"
-#include "cli/shared/program.hpp"
+#include "cli/shared/program_ranks.hpp"
 #include "cli/shared/terminal.hpp"
 #include "cli/shared/wording.hpp"
 #include "kernels/instruction_sets.hpp"

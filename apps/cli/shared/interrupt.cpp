@@ -6,7 +6,7 @@
 #include "base/files/atomic_file.hpp"
 #include "base/os/signals.hpp"
 #include "cli/shared/line_terminal.hpp"
-#include "cli/shared/program.hpp"
+#include "cli/shared/program_ranks.hpp"
 
 namespace bittern::cli {
 namespace {

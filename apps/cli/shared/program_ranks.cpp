@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/shared/program.hpp"
+#include "cli/shared/program_ranks.hpp"
 
 namespace bittern::cli {
 namespace {

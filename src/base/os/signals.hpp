@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <functional>
+#include <string_view>
 #include <thread>
 
 namespace bittern::os {
@@ -13,6 +14,9 @@ namespace bittern::os {
 /// and the like) calls `clean_up` first; what is ignored stays so. The process then ends as it
 /// would have. Called once, before other threads start.
 void CleanUpAtEnd(void (*clean_up)() noexcept);
+
+/// Writes to standard error, from such a function too. What cannot be written is lost.
+void WriteErrorInHandler(std::string_view text) noexcept;
 
 /// From now on the first Ctrl-C calls `on_interrupt`; the next one ends the process as above.
 void CatchInterrupt(void (*on_interrupt)() noexcept);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where ranks that share a network out meet in a pass: each has computed a part of every row, and
+// Ranks that share a network out meet here in a pass: each has computed a part of every row, and
 // all need the whole rows. In a single process these do nothing.
 #pragma once
 

@@ -8,6 +8,7 @@
 #include "model/forward/head.hpp"
 #include "model/forward/trace_step.hpp"
 #include "model/model.hpp"
+#include "model/rank_leader.hpp"
 
 namespace bittern::model {
 

@@ -130,7 +130,7 @@ struct ForwardState::Impl {
   ScreenScratch screen;
   std::vector<ThreadScratch> threads;
 
-  /// What ranks send each other, where the network is shared out.
+  /// Memory for what ranks send each other, where the network is shared out.
   struct Exchanged {
     std::vector<std::size_t> sizes;     // bytes, by rank
     std::vector<float> sent, received;  // as large as any exchange was

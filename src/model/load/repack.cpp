@@ -261,7 +261,7 @@ Result<AlignedBuffer<T>> LayScales(std::span<const quant::TernaryScales> scales,
   return laid;
 }
 
-/// What decides how a stack is multiplied, of all rows that the file has.
+/// The facts that decide how a stack is multiplied, of all rows that the file has.
 struct StackFacts {
   bool grouped = false;        ///< some row has several scales
   bool fine = false;           ///< some group is no multiple of 128 columns

@@ -11,10 +11,11 @@
 
 #include "base/result.hpp"
 #include "base/threads/thread_pool.hpp"
-#include "model/config.hpp"
 #include "model/ranks/ranks.hpp"
 
 namespace bittern::model {
+
+struct ModelConfig;
 
 /// [0, count) in one part a rank: equal parts but for one unit each.
 class RankCut {
@@ -41,8 +42,8 @@ struct RankShares {
   RankCut vocab;        ///< rows of the head
   RankCut expert;       ///< neurons of one expert
 
-  /// Error kInvalidArgument: more ranks than some matrix has units. Error kUnsupported: a network
-  /// with delta layers.
+  /// The parts of a network; all of it where `ranks` is null or one. Error kInvalidArgument: more
+  /// ranks than some matrix has units. Error kUnsupported: a network with delta layers.
   [[nodiscard]] static Result<RankShares> Create(const ModelConfig& config, Ranks* ranks);
 
   [[nodiscard]] bool shared() const noexcept { return ranks != nullptr; }

@@ -50,7 +50,7 @@ class Ranks {
   std::atomic<bool> lost_ = false;
 };
 
-/// What rank 0 tells the others, in the first byte of a message.
+/// The things that rank 0 tells the others, in the first byte of a message.
 enum class RankCommand : std::uint8_t {
   kEnd,   ///< nothing comes any more
   kLoad,  ///< load a model (runtime/shared_model.hpp)

@@ -15,7 +15,7 @@
 
 namespace bittern::model {
 
-/// Where the threads meet.
+/// The threads meet here.
 class ThreadRanksHub {
  public:
   explicit ThreadRanksHub(int size)

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstring>
@@ -55,6 +56,10 @@ void CleanUpAtEnd(void (*clean_up)() noexcept) {
     const bool ignored = sigaction(signal, nullptr, &old) == 0 && old.sa_handler == SIG_IGN;
     if (!ignored) Handle(signal, OnEnd, 0);
   }
+}
+
+void WriteErrorInHandler(std::string_view text) noexcept {
+  static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
 }
 
 void CatchInterrupt(void (*on_interrupt)() noexcept) {

@@ -55,6 +55,12 @@ void CleanUpAtEnd(void (*clean_up)() noexcept) {
   Install();
 }
 
+void WriteErrorInHandler(std::string_view text) noexcept {
+  DWORD written = 0;
+  WriteFile(GetStdHandle(STD_ERROR_HANDLE), text.data(), static_cast<DWORD>(text.size()), &written,
+            nullptr);
+}
+
 void CatchInterrupt(void (*on_interrupt)() noexcept) {
   at_interrupt.store(on_interrupt);
   Install();

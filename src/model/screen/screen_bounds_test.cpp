@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vectors as integers: what the bounds say was lost is at least what was lost.
-#include "model/forward/screen_bounds.hpp"
+#include "model/screen/screen_bounds.hpp"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 
 #include "base/threads/thread_pool.hpp"
 #include "model/model.hpp"
-#include "model/ranks/leader.hpp"
+#include "model/rank_leader.hpp"
 #include "model/ranks/packed.hpp"
 
 namespace bittern::model {

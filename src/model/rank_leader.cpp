@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/ranks/leader.hpp"
+#include "model/rank_leader.hpp"
 
 #include <algorithm>
 

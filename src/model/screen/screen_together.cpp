@@ -2,7 +2,7 @@
 // The kernel takes groups of 16, 8 or 4 vectors; the last group is filled up with zeros. In a
 // group, four bytes of the first vector come first, then the same four of the second, and so on:
 // the kernel broadcasts four bytes at a time.
-#include "model/forward/screen_together.hpp"
+#include "model/screen/screen_together.hpp"
 
 #include <algorithm>
 #include <cstring>

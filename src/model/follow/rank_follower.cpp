@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A sequence of rank 0 stands here for one pass only: its pages and its length are told anew each
 // time. Pages of a pool here are all in use, since rank 0 alone counts them.
-#include "model/ranks/follower.hpp"
+#include "model/follow/rank_follower.hpp"
 
 #include <algorithm>
 #include <deque>

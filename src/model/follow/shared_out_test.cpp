@@ -2,8 +2,6 @@
 // A network that several ranks share out gives the bits of a single process: logits, candidates,
 // chosen logits, hidden states, values at every step and tokens that are not finite, for sequences
 // that share pages, in batches and one by one. The slow twin is the same model in one process.
-#include "model/ranks/ranks.hpp"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -13,8 +11,9 @@
 #include <thread>
 
 #include "base/hash.hpp"
+#include "model/follow/rank_follower.hpp"
 #include "model/model.hpp"
-#include "model/ranks/follower.hpp"
+#include "model/ranks/ranks.hpp"
 #include "model/ranks/thread_ranks_for_test.hpp"
 #include "model/small_model_for_test.hpp"
 #include "model/trace.hpp"
@@ -165,7 +164,7 @@ class Script {
     Pass({&segment, 1});
     for (const CandidateLogits& row : found) KeepWanted(request, row);
   }
-  /// Those that the request is about: a screen may let more through.
+  /// The ones that the request is about: a screen may let more through.
   void KeepWanted(const CandidateRequest& request, const CandidateLogits& row) {
     std::vector<float> sorted = row.logits;
     std::sort(sorted.begin(), sorted.end(), std::greater<>());
@@ -238,7 +237,7 @@ void FollowOne(const std::filesystem::path& path, const LoadOptions& options, Ra
 
 using Use = std::function<RankOutcome(const Model&)>;
 
-/// What `use` makes of the model on so many ranks; 0: in one process.
+/// The outcome that `use` makes of the model on so many ranks; 0: in one process.
 RankOutcome OnRanks(int count, const SmallModel& small, const LoadOptions& options,
                     const Use& use) {
   const auto path = small.Write();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums are double, then rounded up: a bound may be too large, never too small.
-#include "model/forward/screen_bounds.hpp"
+#include "model/screen/screen_bounds.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program: parses, calls one command, turns every way to fail into an exit code.
-#include "cli/shared/program.hpp"
+#include "cli/program.hpp"
 
 #include <fmt/format.h>
 
