@@ -23,7 +23,8 @@ import shutil
 import subprocess
 import sys
 import threading
-from typing import IO, Any, BinaryIO, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import (IO, Any, BinaryIO, Callable, Dict, Generator, Iterator, List, Optional, Sequence,
+                    Tuple, Union)
 
 try:
     import pyarrow
@@ -220,7 +221,7 @@ def _write(dataset: Any, results: BinaryIO, done: int, total: int, progress: Pro
         raise RuntimeError(f"line {done + 1}: a result expected, none found")
 
 
-def _rows(dataset: Any) -> Iterator[Tuple[int, str]]:
+def _rows(dataset: Any) -> Generator[Tuple[int, str], None, None]:
     for block in dataset.iter_batches(batch_size=None, batch_format="pyarrow"):
         yield from zip(block.column("line").to_pylist(), block.column("result").to_pylist())
 
