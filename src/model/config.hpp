@@ -89,8 +89,7 @@ struct ModelConfig {
   int num_heads = 0;
   int num_kv_heads = 0;
   int head_dim = 0;
-  /// The query heads [first, second) that this process computes, where the network is shared out
-  /// (ranks/rank_shares.hpp); {0, 0}: all.
+  /// The query heads [first, second) that this process computes; {0, 0}: all.
   std::pair<int, int> heads_here = {0, 0};
   int vocab_size = 0;
   int context_length = 0;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/json/json.hpp"
+#include "model/skip_stats.hpp"
 #include "runtime/session.hpp"
 #include "runtime/tracers/zero_counter.hpp"
 

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <utility>
 
+#include "model/skip_stats.hpp"
 #include "runtime/execution_resources.hpp"
 #include "runtime/prompt_check.hpp"
 #include "runtime/sequence.hpp"

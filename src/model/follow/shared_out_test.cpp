@@ -22,7 +22,7 @@
 namespace bittern::model {
 namespace {
 
-constexpr int kPositions = 640, kThreads = 2;
+constexpr int kSharedPositions = 640, kThreads = 2;
 
 /// A small network of four query heads on two key-value heads, so that ranks cut between heads of
 /// one group, too.
@@ -30,7 +30,7 @@ SmallModel FourHeads(const std::string& architecture) {
   SmallModel small(architecture);
   small.keys["attention.head_count"] = 4;
   small.keys["attention.head_count_kv"] = 2;
-  small.keys["context_length"] = kPositions;
+  small.keys["context_length"] = kSharedPositions;
   for (auto& [name, tensor] : small.tensors) {
     if (name.find("attn_q_norm") == std::string::npos &&
         name.find("attn_k_norm") == std::string::npos) {
@@ -68,13 +68,13 @@ class HashTracer : public Tracer {
 };
 
 /// A script of passes over two sequences.
-class Script {
+class SharedScript {
  public:
-  Script(const Model& model, KvType kv_type)
+  SharedScript(const Model& model, KvType kv_type)
       : model_(model),
         threads_(ThreadPool::Create(kThreads).value()),
         pool_(KvPool::Create(model.config(), 8, kv_type).value()),
-        state_(ForwardState::Create(model, 64, kPositions, kThreads).value()),
+        state_(ForwardState::Create(model, 64, kSharedPositions, kThreads).value()),
         first_(&pool_),
         second_(&pool_) {}
 
@@ -106,7 +106,7 @@ class Script {
   }
 
  private:
-  struct Part {
+  struct ScriptPart {
     KvSequence* sequence;
     std::size_t count;
     int tag;
@@ -132,7 +132,7 @@ class Script {
   }
 
   void ReadPrompt(std::size_t count) { Dense({&first_, count, 0}); }
-  void Dense(const Part& part) {
+  void Dense(const ScriptPart& part) {
     const auto tokens = NextTokens(part.count);
     std::vector<float> logits(part.count * SmallModel::kVocab);
     Segment segment{.sequence = part.sequence,
@@ -269,7 +269,7 @@ void ExpectSame(const RankOutcome& one, const RankOutcome& shared) {
 
 void ExpectSameOnRanks(const SmallModel& small, const LoadOptions& options = {},
                        KvType kv_type = KvType::kF16) {
-  const Use script = [&](const Model& model) { return Script(model, kv_type).Run(); };
+  const Use script = [&](const Model& model) { return SharedScript(model, kv_type).Run(); };
   const RankOutcome one = OnRanks(0, small, options, script);
   EXPECT_GT(one.traces.size(), 100u);
   for (const int ranks : {1, 2, 3, 4}) {
@@ -279,12 +279,12 @@ void ExpectSameOnRanks(const SmallModel& small, const LoadOptions& options = {},
 }
 
 /// The head is screened, so that candidates are searched by all ranks.
-LoadOptions Screened() { return {.head = HeadMode::kScreened}; }
+LoadOptions WithScreen() { return {.head = HeadMode::kScreened}; }
 
 TEST(SharedOut, EveryArchitectureGivesTheSameBits) {
   for (const char* architecture :
        {"bitnet-b1.58", "bitnet", "llama", "qwen3", "maple", "minicpm", "hunyuan-dense"}) {
-    ExpectSameOnRanks(FourHeads(architecture), Screened());
+    ExpectSameOnRanks(FourHeads(architecture), WithScreen());
   }
 }
 
@@ -292,14 +292,14 @@ TEST(SharedOut, EveryWayToMultiplyGivesTheSameBits) {
   const SmallModel small = FourHeads("bitnet-b1.58");
   for (const SkipMode skip : {SkipMode::kOff, SkipMode::kOn}) {
     for (const MatrixLayout layout : {MatrixLayout::kTile16, MatrixLayout::kTile48}) {
-      LoadOptions options = Screened();
+      LoadOptions options = WithScreen();
       options.layout = layout;
       options.zero_skip = skip;
       ExpectSameOnRanks(small, options);
     }
   }
   for (const MatrixLayout layout : {MatrixLayout::kTl1, MatrixLayout::kTl2}) {
-    LoadOptions options = Screened();
+    LoadOptions options = WithScreen();
     options.layout = layout;
     ExpectSameOnRanks(small, options);
   }
@@ -307,7 +307,7 @@ TEST(SharedOut, EveryWayToMultiplyGivesTheSameBits) {
 
 TEST(SharedOut, EveryTypeOfTheCacheGivesTheSameBits) {
   for (const KvType type : {KvType::kF32, KvType::kI8}) {
-    ExpectSameOnRanks(FourHeads("bitnet-b1.58"), Screened(), type);
+    ExpectSameOnRanks(FourHeads("bitnet-b1.58"), WithScreen(), type);
   }
 }
 
@@ -319,7 +319,7 @@ TEST(SharedOut, ScalesOfRowsAndGroupsGiveTheSameBits) {
        {quant::TernaryLayout::kTq2_0, quant::TernaryLayout::kQ2_0, quant::TernaryLayout::kIq2Bn}) {
     SmallModel small = FourHeads("llama");
     small.Recode(quant::CodecOf(layout), scale);
-    ExpectSameOnRanks(small, Screened());
+    ExpectSameOnRanks(small, WithScreen());
   }
 }
 
@@ -328,7 +328,7 @@ TEST(SharedOut, OneRowWithGroupsCountsOnEveryRank) {
   SmallModel small = FourHeads("llama");
   small.Recode(quant::CodecOf(quant::TernaryLayout::kQ2_0),
                [](std::size_t r, std::size_t g) { return r == 5 && g == 1 ? 0.25f : 0.125f; });
-  ExpectSameOnRanks(small, Screened());
+  ExpectSameOnRanks(small, WithScreen());
 }
 
 TEST(SharedOut, DeadNeuronsAreLeftOutOnEveryRank) {
@@ -337,7 +337,7 @@ TEST(SharedOut, DeadNeuronsAreLeftOutOnEveryRank) {
     small.ZeroRow("blk.0.ffn_gate.weight", row);
     small.ZeroRow("blk.0.ffn_gate.weight", row + (row / 2) % 2);
   }
-  LoadOptions options = Screened();
+  LoadOptions options = WithScreen();
   options.zero_skip = SkipMode::kOn;
   ExpectSameOnRanks(small, options);
 }
@@ -347,17 +347,21 @@ TEST(SharedOut, RotatedWeightsAndAnExactHeadGiveTheSameBits) {
   small.Rotate(3);
   LoadOptions options;
   options.head = HeadMode::kExact;
-  const Use script = [&](const Model& model) { return Script(model, KvType::kF16).RunLong(); };
+  const Use script = [&](const Model& model) {
+    return SharedScript(model, KvType::kF16).RunLong();
+  };
   const RankOutcome one = OnRanks(0, small, options, script);
   for (const int ranks : {2, 3}) ExpectSame(one, OnRanks(ranks, small, options, script));
 }
 
 TEST(SharedOut, ALongPastGivesTheSameBits) {
-  const Use script = [&](const Model& model) { return Script(model, KvType::kF16).RunLong(); };
+  const Use script = [&](const Model& model) {
+    return SharedScript(model, KvType::kF16).RunLong();
+  };
   for (const char* architecture : {"bitnet-b1.58", "maple"}) {
     const SmallModel small = FourHeads(architecture);
-    const RankOutcome one = OnRanks(0, small, Screened(), script);
-    for (const int ranks : {2, 4}) ExpectSame(one, OnRanks(ranks, small, Screened(), script));
+    const RankOutcome one = OnRanks(0, small, WithScreen(), script);
+    for (const int ranks : {2, 4}) ExpectSame(one, OnRanks(ranks, small, WithScreen(), script));
   }
 }
 
@@ -367,13 +371,13 @@ TEST(SharedOut, TokensThatAreNotFiniteAreTheSame) {
   SmallModel small = FourHeads("qwen3");
   small.rms_norm_eps = 0;
   for (std::size_t row = 192; row < 256; ++row) small.ZeroRow("blk.1.attn_q.weight", row);
-  const Use script = [&](const Model& model) { return Script(model, KvType::kF32).Run(); };
-  const RankOutcome one = OnRanks(0, small, Screened(), script);
+  const Use script = [&](const Model& model) { return SharedScript(model, KvType::kF32).Run(); };
+  const RankOutcome one = OnRanks(0, small, WithScreen(), script);
   ASSERT_FALSE(one.failures.empty());
   for (const auto& failure : one.failures) {
     EXPECT_EQ(failure, (RowFailure{1, TracePoint::kRope}));
   }
-  for (const int ranks : {2, 4}) ExpectSame(one, OnRanks(ranks, small, Screened(), script));
+  for (const int ranks : {2, 4}) ExpectSame(one, OnRanks(ranks, small, WithScreen(), script));
 }
 
 TEST(SharedOut, MoreRanksThanHeadsAreRefused) {

@@ -10,6 +10,7 @@
 
 #include "model/kv_pool.hpp"
 #include "model/model.hpp"
+#include "model/skip_stats.hpp"
 
 namespace bittern::runtime {
 
