@@ -273,6 +273,14 @@ check_slurm() {
   step "batch on Slurm" python3 tests/slurm_test.py build/dev/apps/cli/bittern models/kjv-5m-i2s.gguf
 }
 
+# One model on several ranks of this machine, by Open MPI.
+check_mpi() {
+  install_or_say openmpi-bin libopenmpi-dev || return 0
+  step "build (bittern-mpi)" build_preset mpi bittern-mpi
+  step "one model on several ranks" python3 tests/mpi_test.py build/dev/apps/cli/bittern \
+    build/mpi/apps/cli/bittern-mpi models/kjv-5m-i2s.gguf
+}
+
 # The npm package in the Node.js of all systems that run here; where tools/release.sh has made it.
 check_npm_systems() {
   if ! compgen -G 'dist/bittern-*.tgz' > /dev/null; then
