@@ -2,12 +2,11 @@
 // MPI's own error handler stays: what it cannot do ends the job.
 #include "mpi/mpi_ranks.hpp"
 
-#include <mpi.h>
-
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
+#include <thread>
 
 namespace bittern::mpi {
 
@@ -43,6 +42,24 @@ void MpiRanks::Delay() const {
   }
 }
 
+/// MPI waits at full speed. A rank that follows a server without requests waits for hours, so it
+/// sleeps in between once a pass is late.
+void MpiRanks::AwaitPatiently(MPI_Request* request) const {
+  using std::chrono::steady_clock;
+  const auto start = steady_clock::now();
+  for (int done = 0; done == 0;) {
+    MPI_Test(request, &done, MPI_STATUS_IGNORE);
+    const auto waited = steady_clock::now() - start;
+    if (done != 0) return;
+    if (rank_ == 0 || waited < std::chrono::milliseconds(3)) {
+      std::this_thread::yield();  // there may be more ranks than cores
+      continue;
+    }
+    const bool idle = waited > std::chrono::seconds(1);
+    std::this_thread::sleep_for(std::chrono::microseconds(idle ? 3000 : 200));
+  }
+}
+
 void MpiRanks::GatherToAll(const std::byte* mine, std::span<const std::size_t> sizes,
                            std::byte* all) noexcept {
   Lay(sizes);
@@ -64,7 +81,9 @@ void MpiRanks::GatherToFirst(const std::byte* mine, std::span<const std::size_t>
 void MpiRanks::Broadcast(std::span<std::byte> bytes) noexcept {
   const std::size_t sizes[] = {bytes.size()};
   Lay(sizes);
-  MPI_Bcast(bytes.data(), counts_[0], MPI_BYTE, 0, MPI_COMM_WORLD);
+  MPI_Request request;
+  MPI_Ibcast(bytes.data(), counts_[0], MPI_BYTE, 0, MPI_COMM_WORLD, &request);
+  AwaitPatiently(&request);
   Delay();
 }
 

@@ -2,6 +2,8 @@
 // Ranks that are processes of an MPI job.
 #pragma once
 
+#include <mpi.h>
+
 #include <vector>
 
 #include "model/ranks/ranks.hpp"
@@ -27,9 +29,10 @@ class MpiRanks : public model::Ranks {
   void Finish() noexcept;
 
  private:
-  /// `sizes` as MPI wants them: places_ and counts_. Returns the bytes of all.
+  /// `sizes` as MPI wants them: places_ and counts_.
   void Lay(std::span<const std::size_t> sizes);
   void Delay() const;
+  void AwaitPatiently(MPI_Request* request) const;
 
   int rank_ = 0, size_ = 1;
   double delay_us_;
