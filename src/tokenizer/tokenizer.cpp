@@ -217,10 +217,9 @@ Tokenizer::~Tokenizer() = default;
 Result<Tokenizer> Tokenizer::FromMetadata(const formats::Metadata& metadata, Decisions* decisions) {
   const Spelling spelling = BITTERN_TRY(ReadModel(metadata));
   auto read = BITTERN_TRY(ReadVocabulary(metadata, spelling, decisions));
-  auto& [vocabulary, scores] = read;
+  Vocabulary& vocabulary = read.vocabulary;
   SpecialIds ids = BITTERN_TRY(ResolveSpecialIds(metadata, vocabulary, spelling, decisions));
-  // clang before 16 lets no lambda take a structured binding by reference.
-  const auto finish = [&ids, &vocabulary = vocabulary](auto model, bool splits_at_user_defined) {
+  const auto finish = [&ids, &vocabulary](auto model, bool splits_at_user_defined) {
     SpecialTokens always_parsed(vocabulary, splits_at_user_defined, /*with_control=*/false);
     SpecialTokens all_special(vocabulary, splits_at_user_defined, /*with_control=*/true);
     return Tokenizer(
@@ -229,7 +228,7 @@ Result<Tokenizer> Tokenizer::FromMetadata(const formats::Metadata& metadata, Dec
   };
   if (spelling == Spelling::kUnderline) {
     BITTERN_TRY(ResolveAddedEnds(metadata, /*default_bos=*/true, &ids, decisions));
-    auto model = BITTERN_TRY(SentencePieceModel::Build(metadata, scores, vocabulary));
+    auto model = BITTERN_TRY(SentencePieceModel::Build(metadata, read.scores, vocabulary));
     return finish(std::move(model), false);
   }
   PreTokenizer pre = BITTERN_TRY(ResolvePreTokenizer(metadata, vocabulary, ids.bos, decisions));

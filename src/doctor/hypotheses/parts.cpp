@@ -106,7 +106,7 @@ void NormSizes(const Subject& s) {
                fmt::format("{} is {} times too {}.", name, factor, ratio > 1 ? "large" : "small"),
                fmt::format("{} {} by {}", ratio > 1 ? "divide" : "multiply", name, factor),
                ChangeNorms([by](float x) { return x * by; },
-                           [name = name](const std::string& of) { return of == name; })});
+                           [norm = name](const std::string& of) { return of == norm; })});
       }
     }
   }
