@@ -16,6 +16,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   else()
     add_compile_options(-Wno-gnu-statement-expression)  # clang 14
   endif()
+  add_compile_options(-Wno-deprecated-declarations)  # libstdc++ 12 sorts by what it calls deprecated itself
 endif()
 if(BITTERN_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # A type of a .cpp file may have members of its anonymous namespace, also where it is included.
