@@ -185,7 +185,7 @@ make_parts() {
   done
 }
 
-# The text of an error is that of the line, whatever flags its names look like.
+# An error quotes the line as it is, even where a name in it looks like a flag.
 test_errors_quote_the_line() {
   echo '{"id": "x", "prompt": "In", "kernel=x": 1}' >"$work/in"
   run "a field named as an option" 0 batch "$work/in"

@@ -24,6 +24,7 @@ void PackSegment(const Segment& segment, PackedWriter* out) {
 }  // namespace
 
 RankLeader::~RankLeader() {
+  if (ranks_.lost()) return;
   PackedWriter out;
   out.Value(RankCommand::kDrop);
   out.Value(model_);
@@ -44,6 +45,10 @@ std::vector<std::uint64_t> RankLeader::TakeDropped() {
 std::unique_lock<std::mutex> RankLeader::Begin(std::span<const Segment> segments,
                                                const PassFacts& facts) {
   std::unique_lock lock(ranks_.turn());
+  if (ranks_.lost()) {
+    constexpr int kExitModel = 2;
+    ranks_.EndAll("another model could not be loaded, for which other ranks wait", kExitModel);
+  }
   KvPool& pool = segments.front().sequence->pool();
   PageLog& log = *pool.log();
   PackedWriter out;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rank 0's side of a pass: what the other ranks must know of it. Pages have the same numbers on all
-// ranks, each of which keeps its own heads in them; so a sequence is its list of pages, and nothing
-// but copies of pages has to be told between passes.
+// ranks. Each rank keeps its own heads in them. So a sequence is told as its list of pages, and a
+// copy of a page is told with the next pass.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@
 
 namespace bittern::model {
 
-/// The sizes of the state that a pass runs with (ForwardState::Create), and who looks at it.
+/// The sizes of the state that a pass runs with (ForwardState::Create). traced, watched: it has a
+/// tracer, a watcher.
 struct PassFacts {
   int max_tokens, max_positions;
   std::size_t screen_vectors;
@@ -29,10 +30,11 @@ class RankLeader {
   RankLeader(Ranks* ranks, std::uint64_t model) : ranks_(*ranks), model_(model) {}
   RankLeader(const RankLeader&) = delete;
   RankLeader& operator=(const RankLeader&) = delete;
-  /// Tells the others to let the model go.
+  /// Tells the others to let the model go, unless they are lost (Ranks::MarkLost).
   ~RankLeader();
 
-  /// Tells the others to run this pass; it runs until the lock is given back.
+  /// Tells the others to run this pass; it runs until the lock is given back. Ends the processes of
+  /// all where ranks are lost.
   [[nodiscard]] std::unique_lock<std::mutex> Begin(std::span<const Segment> segments,
                                                    const PassFacts& facts);
 

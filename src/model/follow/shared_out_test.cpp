@@ -391,6 +391,17 @@ TEST(SharedOut, MoreRanksThanHeadsAreRefused) {
             "3 ranks are too many for this network: its 2 heads make 2 parts at most");
 }
 
+// A rank that waits for another message takes no part, so that telling it would wait forever.
+TEST(SharedOut, LostRanksAreToldNothing) {
+  ThreadRanksHub hub(2);
+  ThreadRanks ranks(&hub, 0);
+  ranks.MarkLost();
+  {
+    const RankLeader leader(&ranks, 1);
+  }
+  EXPECT_EQ(ranks.calls, 0u);
+}
+
 TEST(SharedOut, DeltaLayersAreRefused) {
   const auto path = SmallModel("qwen35").Write();
   ThreadRanksHub hub(2);

@@ -22,9 +22,10 @@ class Ranks {
   virtual ~Ranks() = default;
 
   [[nodiscard]] virtual int rank() const noexcept = 0;
-  [[nodiscard]] virtual int size() const noexcept = 0;  ///< at least 1
-  /// Every rank gives sizes[rank()] bytes; each gets those of all, one after the other. sizes:
-  /// (size()), the same on all ranks.
+  /// At least 1.
+  [[nodiscard]] virtual int size() const noexcept = 0;
+  /// Every rank gives sizes[rank()] bytes. Each gets the bytes of all ranks, one after the other.
+  /// sizes: (size()), the same on all ranks.
   virtual void GatherToAll(const std::byte* mine, std::span<const std::size_t> sizes,
                            std::byte* all) noexcept = 0;
   /// The same to rank 0 alone; the others give null for `all`.
@@ -54,7 +55,7 @@ class Ranks {
 enum class RankCommand : std::uint8_t {
   kEnd,   ///< nothing comes any more
   kLoad,  ///< load a model (runtime/shared_model.hpp)
-  kPass,  ///< run a pass of a model (leader.hpp)
+  kPass,  ///< run a pass of a model (rank_leader.hpp)
   kDrop,  ///< let a model go: its number
 };
 

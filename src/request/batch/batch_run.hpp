@@ -66,7 +66,7 @@ class BatchRun {
     bool cancelled = false;
   };
 
-  /// Takes a line of the file to resume; false: it is none of ours.
+  /// Takes a line of the file to resume. False where that line is no result of this run.
   [[nodiscard]] bool TakeHad(std::string_view line);
   [[nodiscard]] bool TakeHadOfPart(std::string_view line);
   /// The error of a part to resume, whose line `at` is not as expected.

@@ -13,10 +13,10 @@ namespace bittern::request {
 
 /// Writes the results of all parts to `output` ("-": standard output), in the order of the input's
 /// lines. The parts may come in any order. `input`: the file that they are of, whose lines and ids
-/// are then compared, too; empty: not known. Returns the number of results. Errors, each with the
-/// file, the line, what was expected and what was found; `output` is then as it was:
-/// kInvalidArgument (a file that cannot be read or is no part; a part that is missing, doubled,
-/// unfinished or of another input, model or setting), kIo (of the output).
+/// are then compared, too; empty: not known. Returns the number of results. Errors:
+/// kInvalidArgument (a file that cannot be read or is no part; a part that is missing, doubled or
+/// unfinished; one of another input, model or setting), kIo (of the output). They name the file,
+/// the line, what was expected and what was found. `output` is then as it was.
 [[nodiscard]] Result<std::size_t> MergeParts(std::span<const std::string> parts,
                                              const std::string& input, const std::string& output);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A share of a batch. A line belongs to a shard by its number and nothing else. The results of a
-// shard are a part: a file whose first line, the head, says which shard of which input it is and
-// how it was computed; then a result a line, each with the number of its line. Any thread.
+// shard are a part. The first line of that file, the head, says which shard of which input it is,
+// and how it was computed. A result a line follows, each with the number of its line. Any thread.
 #pragma once
 
 #include <cstddef>
