@@ -98,6 +98,23 @@ class SameBytes(unittest.TestCase):
         self.assertEqual(mpirun(3, *words).stdout, expected)
 
 
+class Traffic(unittest.TestCase):
+    def test_bench_tells_what_a_token_exchanges(self):
+        """Four exchanges a layer: q_size, hidden, inner and hidden values, of which each of two ranks gets half."""
+        layers, hidden, q_size, inner = 6, 256, 256, 768
+        run = mpirun(2, "bench", "-m", MODEL, "-p", "0", "-n", "16", "-r", "2", "--explain", "-o", "json")
+        exchanged = json.loads(run.stdout)[0]["explain"]["exchanged"]
+        self.assertEqual(exchanged["ranks"], 2)
+        steps = {step["step"]: step for step in exchanged["of_a_token"]}
+        for name, values in {"attention": q_size, "o_proj": hidden, "gate and up": inner, "down_proj": hidden}.items():
+            self.assertEqual(steps[name]["messages"], layers)
+            self.assertEqual(steps[name]["bytes"], layers * values * 4 / 2, name)
+            self.assertGreater(steps[name]["seconds"], 0)
+        self.assertEqual(steps["pass told"]["messages"], 2)
+        self.assertEqual(steps["output head"]["messages"], 2)
+        self.assertEqual(len(steps), 6)
+
+
 class Faults(unittest.TestCase):
     def test_more_ranks_than_heads(self):
         run = mpirun(5, "certify", MODEL)

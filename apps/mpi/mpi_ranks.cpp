@@ -60,8 +60,8 @@ void MpiRanks::AwaitPatiently(MPI_Request* request) const {
   }
 }
 
-void MpiRanks::GatherToAll(const std::byte* mine, std::span<const std::size_t> sizes,
-                           std::byte* all) noexcept {
+void MpiRanks::DoGatherToAll(const std::byte* mine, std::span<const std::size_t> sizes,
+                             std::byte* all) noexcept {
   Lay(sizes);
   const int own = counts_[static_cast<std::size_t>(rank_)];
   MPI_Allgatherv(mine, own, MPI_BYTE, all, counts_.data(), places_.data(), MPI_BYTE,
@@ -69,8 +69,8 @@ void MpiRanks::GatherToAll(const std::byte* mine, std::span<const std::size_t> s
   Delay();
 }
 
-void MpiRanks::GatherToFirst(const std::byte* mine, std::span<const std::size_t> sizes,
-                             std::byte* all) noexcept {
+void MpiRanks::DoGatherToFirst(const std::byte* mine, std::span<const std::size_t> sizes,
+                               std::byte* all) noexcept {
   Lay(sizes);
   const int own = counts_[static_cast<std::size_t>(rank_)];
   MPI_Gatherv(mine, own, MPI_BYTE, all, counts_.data(), places_.data(), MPI_BYTE, 0,
@@ -78,7 +78,7 @@ void MpiRanks::GatherToFirst(const std::byte* mine, std::span<const std::size_t>
   Delay();
 }
 
-void MpiRanks::Broadcast(std::span<std::byte> bytes) noexcept {
+void MpiRanks::DoBroadcast(std::span<std::byte> bytes) noexcept {
   const std::size_t sizes[] = {bytes.size()};
   Lay(sizes);
   MPI_Request request;

@@ -18,11 +18,11 @@ class MpiRanks : public model::Ranks {
 
   [[nodiscard]] int rank() const noexcept override { return rank_; }
   [[nodiscard]] int size() const noexcept override { return size_; }
-  void GatherToAll(const std::byte* mine, std::span<const std::size_t> sizes,
-                   std::byte* all) noexcept override;
-  void GatherToFirst(const std::byte* mine, std::span<const std::size_t> sizes,
+  void DoGatherToAll(const std::byte* mine, std::span<const std::size_t> sizes,
                      std::byte* all) noexcept override;
-  void Broadcast(std::span<std::byte> bytes) noexcept override;
+  void DoGatherToFirst(const std::byte* mine, std::span<const std::size_t> sizes,
+                       std::byte* all) noexcept override;
+  void DoBroadcast(std::span<std::byte> bytes) noexcept override;
   [[noreturn]] void EndAll(const std::string& message, int exit_code) noexcept override;
 
   /// Ends MPI, once all ranks have come here.

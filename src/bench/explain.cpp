@@ -62,6 +62,44 @@ std::string Roofs(const BenchSubject& subject, const std::vector<BenchResult>& r
   return text;
 }
 
+/// The bytes and messages that rank 0 exchanges with the others for one token of a test.
+std::string TrafficTable(const BenchResult& result) {
+  if (result.num_ranks == 1) return {};
+  const auto tokens = static_cast<double>(result.num_tokens());
+  std::string text = fmt::format("exchanged for one token ({}, {} ranks, seen from rank 0):\n",
+                                 TestName(result), result.num_ranks);
+  const auto line = [&](std::string_view name, const model::RankTraffic& sum) {
+    text += fmt::format("  {:<14} {:>7.1f} messages {:>10} {:>10.1f} us\n", name,
+                        static_cast<double>(sum.messages) / tokens,
+                        DecimalBytes(static_cast<double>(sum.bytes) / tokens),
+                        1e6 * sum.seconds / tokens);
+  };
+  model::RankTraffic all;
+  for (std::size_t i = 0; i < result.traffic.size(); ++i) {
+    const model::RankTraffic& step = result.traffic[i];
+    if (step.messages != 0) line(model::kRankStepNames[i], step);
+    all.messages += step.messages;
+    all.bytes += step.bytes;
+    all.seconds += step.seconds;
+  }
+  line("all", all);
+  return text + fmt::format("  of {:.1f} us in all\n", 1e6 / MedianRate(result));
+}
+
+Json TrafficJson(const BenchResult& result) {
+  const auto tokens = static_cast<double>(result.num_tokens());
+  Json steps;
+  for (std::size_t i = 0; i < result.traffic.size(); ++i) {
+    const model::RankTraffic& step = result.traffic[i];
+    if (step.messages == 0) continue;
+    steps.push_back({{"step", model::kRankStepNames[i]},
+                     {"messages", static_cast<double>(step.messages) / tokens},
+                     {"bytes", static_cast<double>(step.bytes) / tokens},
+                     {"seconds", step.seconds / tokens}});
+  }
+  return {{"ranks", result.num_ranks}, {"of_a_token", std::move(steps)}};
+}
+
 std::string Energy(const std::vector<BenchResult>& results) {
   std::string text;
   for (const BenchResult& result : results) {
@@ -91,7 +129,9 @@ std::string Explanation(const BenchSubject& subject, const Wording& word,
   }
   const auto decode = std::ranges::find_if(results, &BenchResult::is_decode);
   if (decode != results.end()) text += ByteTable(*decode);
-  text += Roofs(subject, results) + Energy(results);
+  text += Roofs(subject, results);
+  for (const BenchResult& result : results) text += TrafficTable(result);
+  text += Energy(results);
   for (const std::string& sentence : Advice(subject, results, word)) text += "- " + sentence + "\n";
   return text;
 }
@@ -172,6 +212,7 @@ Json ExplainJson(const BenchSubject& subject, const Wording& word,
     json["roof_ts"] = roof->limit;
     json["roof_fraction"] = roof->fraction;
   }
+  if (result.num_ranks > 1) json["exchanged"] = TrafficJson(result);
   const auto joules = JoulesPerToken(result);
   json["joules_per_token"] = joules.has_value() ? Json(*joules) : Json(nullptr);
   json["advice"] = Advice(subject, {result}, word);

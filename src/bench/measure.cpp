@@ -68,14 +68,30 @@ Result<void> Prepare(Session* session, const BenchResult& test) {
   return test.is_decode() ? StartGeneration(session) : Result<void>{};
 }
 
-/// Nanoseconds of one repetition; what Prepare does is not among them.
-Result<std::uint64_t> MeasureOnce(Session* session, const BenchResult& test) {
-  BITTERN_TRY(Prepare(session, test));
+/// Adds what the ranks have exchanged since `before`.
+void AddTraffic(const model::RankTraffics& before, const model::RankTraffics& now,
+                model::RankTraffics* sum) {
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    (*sum)[i].messages += now[i].messages - before[i].messages;
+    (*sum)[i].bytes += now[i].bytes - before[i].bytes;
+    (*sum)[i].seconds += now[i].seconds - before[i].seconds;
+  }
+}
+
+/// Adds one repetition to the test; what Prepare does is no part of it.
+Result<void> MeasureOnce(Session* session, BenchResult* test) {
+  BITTERN_TRY(Prepare(session, *test));
+  const model::RankShares& shares = session->model().model.weights().shares;
+  const auto before = shares.shared() ? shares.ranks->traffic() : model::RankTraffics{};
   const auto start = std::chrono::steady_clock::now();
-  BITTERN_TRY(RunTest(session, test.num_prompt, test.num_gen));
+  BITTERN_TRY(RunTest(session, test->num_prompt, test->num_gen));
   const auto elapsed = std::chrono::steady_clock::now() - start;
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count());
+  test->samples_ns.push_back(static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count()));
+  if (!shares.shared()) return {};
+  test->num_ranks = shares.ranks->size();
+  AddTraffic(before, shares.ranks->traffic(), &test->traffic);
+  return {};
 }
 
 /// The tests of one thread count.
@@ -127,6 +143,7 @@ class Measurement {
     test->num_prompt = num_prompt;
     test->num_gen = num_gen;
     test->samples_ns.clear();
+    test->traffic = {};
     const PassCounts before = session_->pass_counts();
     BITTERN_TRY(Repeat(test));
     test->threads_used = (session_->pass_counts() - before).mean_threads(test->num_threads);
@@ -149,7 +166,7 @@ class Measurement {
     for (int i = 1; i <= options_.repetitions; ++i) {
       Say(fmt::format("{} with {} threads: {} of {}", name, test->num_threads, i,
                       options_.repetitions));
-      test->samples_ns.push_back(BITTERN_TRY(MeasureOnce(session_, *test)));
+      BITTERN_TRY(MeasureOnce(session_, test));
     }
     test->joules = meter.has_value() ? meter->Take() : std::nullopt;
     return {};

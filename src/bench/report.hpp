@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/json/json.hpp"
+#include "model/ranks/ranks.hpp"
 #include "runtime/tune/token_cost.hpp"
 
 namespace bittern::bench {
@@ -33,10 +34,15 @@ struct BenchResult {
   std::optional<double> joules = {};           ///< of all repetitions, where there is a meter
   runtime::TokenCost cost = {};                ///< of a token halfway through the test
   std::optional<MachineFigures> machine = {};  ///< where they were asked for
+  int num_ranks = 1;                           ///< that share the model out
+  model::RankTraffics traffic = {};            ///< rank 0's, of all repetitions
 
   [[nodiscard]] bool is_decode() const noexcept { return num_gen > 0 && num_prompt == 0; }
   [[nodiscard]] bool is_prefill() const noexcept { return num_prompt > 0 && num_gen == 0; }
 
+  [[nodiscard]] std::size_t num_tokens() const noexcept {
+    return static_cast<std::size_t>(num_prompt + num_gen) * samples_ns.size();
+  }
   /// Tokens before the one halfway through the test.
   [[nodiscard]] int context() const noexcept { return depth + (num_prompt + num_gen) / 2; }
 };

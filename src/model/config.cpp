@@ -508,6 +508,14 @@ Result<ModelConfig> ReadConfig(const formats::Checkpoint& checkpoint, Decisions*
   return c;
 }
 
+DeltaShape ModelConfig::DeltaHere() const noexcept {
+  if (delta_keys_here == std::pair(0, 0)) return delta;
+  DeltaShape here = delta;
+  here.key_heads = delta_keys_here.second - delta_keys_here.first;
+  here.value_heads = delta.value_heads / delta.key_heads * here.key_heads;
+  return here;
+}
+
 HeadShare ModelConfig::HeadsHere() const noexcept {
   const int of_kv = num_heads / num_kv_heads;
   const bool all = heads_here == std::pair(0, 0);

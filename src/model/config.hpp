@@ -91,6 +91,7 @@ struct ModelConfig {
   int head_dim = 0;
   /// The query heads [first, second) that this process computes; {0, 0}: all.
   std::pair<int, int> heads_here = {0, 0};
+  std::pair<int, int> delta_keys_here = {0, 0};  ///< the same, key heads of delta layers
   int vocab_size = 0;
   int context_length = 0;
   int rotated_dim = 0;         ///< elements of a head that RoPE rotates: the first ones
@@ -112,6 +113,9 @@ struct ModelConfig {
   [[nodiscard]] int q_size() const noexcept { return num_heads * head_dim; }
   [[nodiscard]] int kv_size() const noexcept { return num_kv_heads * head_dim; }
   [[nodiscard]] HeadShare HeadsHere() const noexcept;
+  /// `delta` with the heads that this process computes: some key heads, and the value heads that
+  /// they serve, in the same order.
+  [[nodiscard]] DeltaShape DeltaHere() const noexcept;
   /// Whether a layer has a recurrent state in place of keys and values.
   [[nodiscard]] bool IsDelta(int layer) const noexcept {
     return (layer + 1) % attention_interval != 0;

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/bytes.hpp"
+#include "model/ranks/recurrent_state.hpp"
 
 namespace bittern::model {
 namespace {
@@ -35,7 +36,7 @@ Result<KvPool> KvPool::Create(const ModelConfig& config, int num_pages, KvType t
   KvPool pool;
   pool.num_layers_ = config.num_kv_layers();
   pool.num_states_ = static_cast<std::size_t>(config.num_delta_layers());
-  pool.layer_state_ = pool.num_states_ == 0 ? 0 : config.delta.state_size();
+  pool.layer_state_ = pool.num_states_ == 0 ? 0 : config.DeltaHere().state_size();
   const int kv_heads = pool.num_kv_heads_ = config.HeadsHere().kv_heads;
   pool.type_ = type;
   pool.key_bytes_ = page * dim * element;
@@ -158,6 +159,20 @@ KvSequence& KvSequence::operator=(KvSequence&& other) noexcept {
   return *this;
 }
 
+float* KvSequence::state(int index) noexcept {
+  return state().data() + static_cast<std::size_t>(index) * pool_->layer_state_;
+}
+
+std::span<float> KvSequence::state() const noexcept {
+  return state_ == nullptr ? std::span<float>() : state_->values();
+}
+
+std::uint64_t KvSequence::state_id() const noexcept { return state_ == nullptr ? 0 : state_->id(); }
+
+void KvSequence::UseState(std::shared_ptr<RecurrentState> state) noexcept {
+  state_ = std::move(state);
+}
+
 int KvSequence::PagesNeeded(int count) const noexcept {
   if (count <= 0) return 0;
   const int more = std::max(0, PagesFor(length_ + count) - static_cast<int>(pages_.size()));
@@ -170,10 +185,9 @@ int KvSequence::PagesNeeded(int count) const noexcept {
 bool KvSequence::Reserve(int count) {
   if (PagesNeeded(count) > pool_->free_pages()) return false;
   if (count <= 0) return true;
-  if (recurrent() && state_.size() == 0) {
-    auto state = AlignedBuffer<float>::Create(pool_->state_size(), "the state of a sequence");
-    if (!state) return false;
-    state_ = *std::move(state);
+  if (recurrent() && state_ == nullptr) {
+    state_ = RecurrentState::Create(pool_->state_size(), pool_->log());
+    if (state_ == nullptr) return false;
   }
   if (length_ % kPagePositions != 0) {
     const auto at = static_cast<std::size_t>(length_ / kPagePositions);
@@ -211,7 +225,7 @@ void KvSequence::ReturnTo(int length) noexcept {
   if (length_ == 0) {
     state_ = {};
   } else {
-    std::ranges::copy(kept_.back().values->span(), state_.data());
+    state_->Assign(*kept_.back().values);
   }
 }
 
@@ -232,10 +246,9 @@ const KeptState* KvSequence::KeptBefore(int length) const noexcept {
 bool KvSequence::KeepState() {
   if (!recurrent() || length_ == 0) return false;
   if (!kept_.empty() && kept_.back().position == length_) return true;
-  auto values = AlignedBuffer<float>::Create(pool_->state_size(), "a copy of a sequence's state");
-  if (!values) return false;
-  std::ranges::copy(state_.span(), values->data());
-  kept_.push_back({length_, std::make_shared<AlignedBuffer<float>>(*std::move(values))});
+  auto values = state_->Copy();
+  if (values == nullptr) return false;
+  kept_.push_back({length_, std::move(values)});
   return true;
 }
 
@@ -249,10 +262,9 @@ void KvSequence::DropKept(int position) {
 }
 
 void KvSequence::BeginWith(const KeptState& state) {
-  auto values = AlignedBuffer<float>::Create(pool_->state_size(), "the state of a sequence");
-  if (!values) return Truncate(0);
-  state_ = *std::move(values);
-  std::ranges::copy(state.values->span(), state_.data());
+  auto values = state.values->Copy();
+  if (values == nullptr) return Truncate(0);
+  state_ = std::move(values);
   kept_ = {state};
 }
 
@@ -263,13 +275,11 @@ KvSequence KvSequence::Fork(int length) const {
     const KeptState* kept = fork.length_ == length_ ? nullptr : KeptBefore(fork.length_);
     if (fork.length_ < length_) fork.length_ = kept == nullptr ? 0 : kept->position;
     if (fork.length_ == 0) return fork;
-    auto state = AlignedBuffer<float>::Create(pool_->state_size(), "the state of a sequence");
-    if (!state) {
+    fork.state_ = kept == nullptr ? state_->Copy() : kept->values->Copy();
+    if (fork.state_ == nullptr) {
       fork.length_ = 0;
       return fork;
     }
-    fork.state_ = *std::move(state);
-    std::ranges::copy(kept == nullptr ? state_.span() : kept->values->span(), fork.state_.data());
     for (const KeptState& shared : kept_) {
       if (shared.position <= fork.length_) fork.kept_.push_back(shared);
     }

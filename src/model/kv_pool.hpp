@@ -21,6 +21,9 @@ namespace bittern::model {
 /// kI8 is an approximation: a head's key or value is 8-bit integers with one scale.
 enum class KvType : std::uint8_t { kF16, kF32, kI8 };
 
+struct PageLog;
+class RecurrentState;
+
 /// Positions of a page.
 inline constexpr int kPagePositions = static_cast<int>(kernels::kAttentionBlock);
 
@@ -28,17 +31,6 @@ inline constexpr int kPagePositions = static_cast<int>(kernels::kAttentionBlock)
 [[nodiscard]] constexpr int PagesFor(int positions) noexcept {
   return positions / kPagePositions + (positions % kPagePositions != 0 ? 1 : 0);
 }
-
-/// Changes of a pool's pages beside those of forward passes, for the other ranks that have a pool
-/// alike (rank_leader.hpp).
-struct PageLog {
-  struct Copy {
-    std::uint32_t from, to;
-    std::int32_t positions;
-  };
-  std::uint64_t id = 0;  ///< of the pool, never used again
-  std::vector<Copy> copies = {};
-};
 
 /// The pages. A page has a block for each head of each layer. Both tensors lie in it in the order
 /// in which the attention kernel reads them (docs/design/0002-attention.md):
@@ -126,7 +118,7 @@ class KvPool {
 /// and caches share it.
 struct KeptState {
   int position = 0;
-  std::shared_ptr<const AlignedBuffer<float>> values = {};
+  std::shared_ptr<const RecurrentState> values = {};
 };
 
 /// The positions of one sequence: a list of pages and a length. Writing needs Reserve first, which
@@ -154,14 +146,12 @@ class KvSequence {
 
   /// The state of delta layer `index` (of those alone), DeltaShape::state_size() floats. REQUIRES:
   /// reserved.
-  [[nodiscard]] float* state(int index) noexcept {
-    return state_.data() + static_cast<std::size_t>(index) * pool_->layer_state_;
-  }
+  [[nodiscard]] float* state(int index) noexcept;
   /// All of it; empty where there is none, or nothing was reserved yet.
-  [[nodiscard]] std::span<const float> state() const noexcept {
-    return {state_.data(), state_.size()};
-  }
-  [[nodiscard]] std::span<float> state() noexcept { return {state_.data(), state_.size()}; }
+  [[nodiscard]] std::span<float> state() const noexcept;
+  /// Its number in the log, 0 where there is none; and a sequence that takes one as its own.
+  [[nodiscard]] std::uint64_t state_id() const noexcept;
+  void UseState(std::shared_ptr<RecurrentState> state) noexcept;
   [[nodiscard]] bool recurrent() const noexcept { return pool_->state_size() != 0; }
 
   /// Free pages that Reserve(count) would take.
@@ -208,7 +198,7 @@ class KvSequence {
 
   KvPool* pool_;
   std::vector<std::uint32_t> pages_, blocks_;  // the same number
-  AlignedBuffer<float> state_;                 // after length_ positions
+  std::shared_ptr<RecurrentState> state_;      // after length_ positions
   std::vector<KeptState> kept_;                // by position
   int length_ = 0;
 };

@@ -23,7 +23,12 @@ Result<Model> Model::Load(formats::Checkpoint checkpoint, ThreadPool& pool, Deci
   auto config = BITTERN_TRY(ReadConfig(checkpoint, decisions).map_error(named));
   const std::uint64_t number = options.ranks == nullptr ? 0 : options.ranks->NextModel();
   auto shares = BITTERN_TRY(RankShares::Create(config, options.ranks).map_error(named));
-  if (shares.shared()) config.heads_here = HeadsOf(shares.heads, shares.rank());
+  if (shares.shared()) {
+    config.heads_here = HeadsOf(shares.heads, shares.rank());
+    if (config.delta.key_heads != 0) {
+      config.delta_keys_here = HeadsOf(shares.delta_keys, shares.rank());
+    }
+  }
   auto loaded = Weights::Load(checkpoint, config, std::move(shares), pool, decisions, options);
   BITTERN_TRY(checkpoint.CheckUnchanged());  // rather than what is wrong with its tensors now
   auto weights = BITTERN_TRY(std::move(loaded).map_error(named));

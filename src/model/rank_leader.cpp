@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "model/ranks/packed.hpp"
+#include "model/ranks/recurrent_state.hpp"
 
 namespace bittern::model {
 namespace {
@@ -11,6 +12,7 @@ namespace {
 void PackSegment(const Segment& segment, PackedWriter* out) {
   out->List(segment.sequence->pages());
   out->Value(segment.sequence->length());
+  out->Value(segment.sequence->state_id());
   out->List(segment.tokens);
   out->Value(segment.rows);
   out->Value(segment.request.has_value());
@@ -59,14 +61,16 @@ std::unique_lock<std::mutex> RankLeader::Begin(std::span<const Segment> segments
   out.Value(pool.num_pages());
   out.Value(pool.type());
   out.List(std::span<const PageLog::Copy>(log.copies));
+  out.List(std::span<const PageLog::StateChange>(log.states));
   out.Value(facts);
   out.Value(segments.size());
   for (const Segment& segment : segments) PackSegment(segment, &out);
   log.copies.clear();
+  log.states.clear();
   if (std::ranges::find(pools_, log.id, &KnownPool::id) == pools_.end()) {
     pools_.push_back({log.id, pool.log()});
   }
-  static_cast<void>(BytesOfFirst(ranks_, out.bytes()));
+  static_cast<void>(BytesOfFirst(ranks_, out.bytes(), RankStep::kTold));
   return lock;
 }
 

@@ -23,6 +23,7 @@ struct OwnedSegment {
   OwnedSegment(KvPool* pool, PackedReader* in, std::size_t hidden_size)
       : pages(in->List<std::uint32_t>()),
         sequence(pool, pages, in->Value<int>()),
+        state(in->Value<std::uint64_t>()),
         tokens(in->List<std::int32_t>()) {
     segment.rows = in->Value<std::size_t>();
     if (in->Value<bool>()) segment.request = in->Value<CandidateRequest>();
@@ -43,6 +44,7 @@ struct OwnedSegment {
 
   std::vector<std::uint32_t> pages;  // the members in the order in which they are told
   KvSequence sequence;
+  std::uint64_t state;
   std::vector<std::int32_t> tokens, ids;
   std::vector<std::uint64_t> allowed;
   std::vector<float> hidden;
@@ -52,14 +54,31 @@ struct OwnedSegment {
 
 }  // namespace
 
-Result<KvPool*> RankFollower::PoolOf(std::uint64_t id, int num_pages, KvType type) {
+Result<RankFollower::Followed*> RankFollower::PoolOf(std::uint64_t id, int num_pages, KvType type) {
   auto at = pools_.find(id);
   if (at == pools_.end()) {
     auto pool = BITTERN_TRY(KvPool::Create(model_.config(), num_pages, type));
-    at = pools_.emplace(id, std::move(pool)).first;
-    for (int page = 0; page < num_pages; ++page) static_cast<void>(at->second.Take());
+    at = pools_.emplace(id, Followed{std::move(pool)}).first;
+    for (int page = 0; page < num_pages; ++page) static_cast<void>(at->second.pool.Take());
   }
   return &at->second;
+}
+
+Result<void> RankFollower::ChangeStates(std::span<const PageLog::StateChange> changes,
+                                        Followed* followed) {
+  auto& states = followed->states;
+  for (const PageLog::StateChange& change : changes) {
+    if (change.to == 0) {
+      states.erase(change.from);
+    } else if (change.from != 0) {
+      states.at(change.to)->Assign(*states.at(change.from));
+    } else {
+      auto state = RecurrentState::Create(followed->pool.state_size(), nullptr);
+      if (state == nullptr) return Fail(ErrorCode::kOutOfMemory, "the state of a sequence");
+      states[change.to] = std::move(state);
+    }
+  }
+  return {};
 }
 
 Result<void> RankFollower::GrowState(const PassFacts& facts) {
@@ -89,11 +108,13 @@ Result<void> RankFollower::Run(PackedReader pass) {
   for (const std::uint64_t id : pass.List<std::uint64_t>()) pools_.erase(id);
   const auto id = pass.Value<std::uint64_t>();
   const int num_pages = pass.Value<int>();
-  KvPool* pool = BITTERN_TRY(PoolOf(id, num_pages, pass.Value<KvType>()));
+  Followed* followed = BITTERN_TRY(PoolOf(id, num_pages, pass.Value<KvType>()));
+  KvPool* pool = &followed->pool;
   for (const PageLog::Copy& copy : pass.List<PageLog::Copy>()) {
     pool->Copy(copy.from, copy.to, copy.positions);
   }
   pool->log()->copies.clear();
+  BITTERN_TRY(ChangeStates(pass.List<PageLog::StateChange>(), followed));
   const auto facts = pass.Value<PassFacts>();
   BITTERN_TRY(GrowState(facts));
   std::deque<OwnedSegment> owned;
@@ -101,6 +122,9 @@ Result<void> RankFollower::Run(PackedReader pass) {
   const auto count = pass.Value<std::size_t>();
   for (std::size_t i = 0; i < count; ++i) {
     owned.emplace_back(pool, &pass, static_cast<std::size_t>(model_.config().hidden_size));
+    if (pool->state_size() != 0) {
+      owned.back().sequence.UseState(followed->states.at(owned.back().state));
+    }
     segments.push_back(owned.back().segment);
   }
   NoTracer tracer;

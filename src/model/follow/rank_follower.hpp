@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 
@@ -13,6 +14,7 @@
 #include "model/model.hpp"
 #include "model/rank_leader.hpp"
 #include "model/ranks/packed.hpp"
+#include "model/ranks/recurrent_state.hpp"
 
 namespace bittern::model {
 
@@ -25,12 +27,21 @@ class RankFollower {
   [[nodiscard]] Result<void> Run(PackedReader pass);
 
  private:
-  [[nodiscard]] Result<KvPool*> PoolOf(std::uint64_t id, int num_pages, KvType type);
+  /// A pool of rank 0, and the recurrent states of its sequences by their numbers.
+  struct Followed {
+    KvPool pool;
+    std::map<std::uint64_t, std::shared_ptr<RecurrentState>> states = {};
+  };
+
+  [[nodiscard]] Result<Followed*> PoolOf(std::uint64_t id, int num_pages, KvType type);
+  /// Error kOutOfMemory.
+  [[nodiscard]] static Result<void> ChangeStates(std::span<const PageLog::StateChange> changes,
+                                                 Followed* followed);
   [[nodiscard]] Result<void> GrowState(const PassFacts& facts);
 
   const Model& model_;
   std::optional<ThreadPool> threads_;
-  std::map<std::uint64_t, KvPool> pools_;  // rank 0's number of each
+  std::map<std::uint64_t, Followed> pools_;  // rank 0's number of each
   std::optional<ForwardState> state_;
   PassFacts sizes_{};
 };

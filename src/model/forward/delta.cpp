@@ -9,6 +9,7 @@
 
 #include "base/portable_math.hpp"
 #include "kernels/kernel.h"
+#include "model/forward/exchange.hpp"
 #include "model/forward/for_tokens.hpp"
 #include "model/forward/linear.hpp"
 #include "model/forward/trace_step.hpp"
@@ -31,9 +32,10 @@ struct Delta {
   const Context& context;
   const LayerWeights& layer;
   FloatRows projected, out;
+  DeltaShape heads_here = context.config.DeltaHere();
 
   [[nodiscard]] int index() const noexcept { return context.IndexOf(layer); }
-  [[nodiscard]] const DeltaShape& shape() const noexcept { return context.config.delta; }
+  [[nodiscard]] const DeltaShape& shape() const noexcept { return heads_here; }
   /// The state of a segment's sequence: matrices, then the last inputs of the convolution.
   [[nodiscard]] float* state(const Segment& segment) const noexcept {
     return segment.sequence->state(context.config.DeltaLayersBefore(index()));
@@ -146,7 +148,7 @@ void GateToken(const Delta& delta, std::size_t token) {
 
 void ComputeDeltaGates(const Context& context, std::size_t token, const LayerWeights& layer,
                        const float* normed) {
-  const std::size_t heads = AsSize(context.config.delta.value_heads);
+  const std::size_t heads = AsSize(context.config.DeltaHere().value_heads);
   float* gates = context.state.delta_gates.row(token);
   context.floats().dot_f32(layer.delta.gates.data(), 2 * heads, AsSize(context.config.hidden_size),
                            normed, gates);
@@ -170,6 +172,7 @@ void RunDelta(const Context& context, const LayerWeights& layer, FloatRows proje
   TraceStep(context, &layer, TracePoint::kRope);
   RunHeads(delta);
   ForTokens(context, context.num_tokens, [&](std::size_t token) { GateToken(delta, token); });
+  ExchangeDelta(context, out);
   TraceShares(context, &layer, TracePoint::kAttention);
 }
 

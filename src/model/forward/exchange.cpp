@@ -24,7 +24,7 @@ void ForRuns(std::span<const Range> parts, std::size_t rank, std::size_t repeats
 }
 
 void GatherRows(const Context& context, FloatRows mine, FloatRows whole,
-                std::span<const Range> parts, std::size_t repeats) {
+                std::span<const Range> parts, std::size_t repeats, RankStep step) {
   const RankShares& shares = context.weights.shares;
   ForwardState::Impl::Exchanged& memory = context.state.exchanged;
   const std::size_t tokens = context.num_tokens;
@@ -42,7 +42,7 @@ void GatherRows(const Context& context, FloatRows mine, FloatRows whole,
     std::memcpy(memory.sent.data() + t * own, mine.row(t), own * sizeof(float));
   }
   shares.ranks->GatherToAll(reinterpret_cast<const std::byte*>(memory.sent.data()), memory.sizes,
-                            reinterpret_cast<std::byte*>(memory.received.data()));
+                            reinterpret_cast<std::byte*>(memory.received.data()), step);
   const float* from = memory.received.data();
   for (std::size_t r = 0; r < parts.size(); ++r) {
     for (std::size_t t = 0; t < tokens; ++t) {
@@ -68,6 +68,27 @@ std::vector<Range> HeadParts(const Context& context, bool queries) {
     parts.push_back({first * dim, (first + count) * dim});
   }
   return parts;
+}
+
+/// The runs of heads, each as many as there are key heads, of a delta layer's values.
+std::size_t ValueRuns(const Context& context) {
+  const DeltaShape& shape = context.config.delta;
+  return static_cast<std::size_t>(shape.value_heads / shape.key_heads);
+}
+
+/// For a tracer: a delta layer's mix and gate, or its mix alone behind the convolution. Both lie in
+/// runs of heads.
+void ExchangeMix(const Context& context, const LayerWeights& layer, TracePoint point) {
+  const ForwardState::Impl& state = context.state;
+  const std::span<const Range> parts = context.weights.shares.delta_rows.parts();
+  const std::size_t runs = ValueRuns(context);
+  const FloatRows whole = state.exchanged.traced;
+  if (point == TracePoint::kRope)
+    return Exchange(context, RankStep::kOther, state.mixed, whole, parts, 2 + runs);
+  Exchange(context, RankStep::kOther, state.qkv, whole, parts, 2 + runs);
+  const FloatRows gate{state.qkv.data + layer.qkv_proj.parts[1].first_row, state.qkv.stride};
+  const std::size_t behind = (2 + runs) * parts.back().end;
+  Exchange(context, RankStep::kOther, gate, {whole.data + behind, whole.stride}, parts, runs);
 }
 
 /// A failure as a number that is the smaller the earlier it was.
@@ -118,7 +139,8 @@ template <class Take>
 void CollectFloats(const Context& context, std::span<const float> mine, const Take& take) {
   Ranks& ranks = *context.weights.shares.ranks;
   std::vector<std::size_t> sizes;
-  const std::vector<std::byte> all = CollectBytes(ranks, std::as_bytes(mine), &sizes);
+  const std::vector<std::byte> all =
+      CollectBytes(ranks, std::as_bytes(mine), &sizes, RankStep::kHead);
   if (!ranks.leads()) return;
   const auto* from = reinterpret_cast<const float*>(all.data());
   for (int r = 0; r < ranks.size(); ++r) {
@@ -135,15 +157,21 @@ FloatRows PartHere(const Context& context, FloatRows whole, const RankCut& cut) 
   return {whole.data + cut.Of(shares.rank()).begin, whole.stride};
 }
 
-void Exchange(const Context& context, FloatRows mine, FloatRows whole, std::span<const Range> parts,
-              std::size_t repeats) {
+void Exchange(const Context& context, RankStep step, FloatRows mine, FloatRows whole,
+              std::span<const Range> parts, std::size_t repeats) {
   if (!context.weights.shares.shared()) return;
-  context.team.BarrierThen([&] { GatherRows(context, mine, whole, parts, repeats); });
+  context.team.BarrierThen([&] { GatherRows(context, mine, whole, parts, repeats, step); });
 }
 
 void ExchangeHeads(const Context& context, FloatRows mine, FloatRows whole) {
   if (!context.weights.shares.shared()) return;
-  Exchange(context, mine, whole, context.weights.shares.head_values.parts());
+  Exchange(context, RankStep::kHeads, mine, whole, context.weights.shares.head_values.parts());
+}
+
+void ExchangeDelta(const Context& context, FloatRows whole) {
+  const RankShares& shares = context.weights.shares;
+  if (!shares.shared()) return;
+  Exchange(context, RankStep::kHeads, whole, whole, shares.delta_rows.parts(), ValueRuns(context));
 }
 
 void ExchangeForTracer(const Context& context, const LayerWeights* layer, TracePoint point) {
@@ -152,15 +180,17 @@ void ExchangeForTracer(const Context& context, const LayerWeights* layer, TraceP
   const FloatRows whole = state.exchanged.traced;
   if (point == TracePoint::kGate) {
     const std::size_t runs = layer->has_experts() ? layer->experts.used : 1;
-    return Exchange(context, state.gate_up, whole, layer->neurons_of_ranks.parts(), runs);
+    return Exchange(context, RankStep::kOther, state.gate_up, whole,
+                    layer->neurons_of_ranks.parts(), runs);
   }
   if (point != TracePoint::kQkvProj && point != TracePoint::kRope) return;
+  if (layer->is_delta()) return ExchangeMix(context, *layer, point);
   const std::vector<Range> queries = HeadParts(context, true), keys = HeadParts(context, false);
   float* to = whole.data;
   for (std::size_t i = 0; i < layer->qkv_proj.parts.size(); ++i) {
     const auto& parts = i == 0 || i == 3 ? queries : keys;
     const FloatRows mine{state.qkv.data + layer->qkv_proj.parts[i].first_row, state.qkv.stride};
-    Exchange(context, mine, {to, whole.stride}, parts);
+    Exchange(context, RankStep::kOther, mine, {to, whole.stride}, parts);
     to += parts.back().end;
   }
 }
@@ -207,7 +237,7 @@ void CollectCandidates(const Context& context, std::span<const HeadRow> wanted,
     Ranks& ranks = *context.weights.shares.ranks;
     std::vector<std::size_t> sizes;
     const PackedWriter mine = PackCandidates(context, wanted, broken);
-    const auto all = CollectBytes(ranks, mine.bytes(), &sizes);
+    const auto all = CollectBytes(ranks, mine.bytes(), &sizes, RankStep::kHead);
     if (ranks.leads()) UnpackCandidates(wanted, all, ranks.size());
   });
 }

@@ -15,14 +15,18 @@ namespace bittern::model {
 /// Gathers the rows of the batch. A rank's own row has `repeats` runs of its part's size; in a
 /// whole row each run is a part of a run of as many values as all parts together. `mine` may lie in
 /// `whole`. On all threads; waits for what they have written, and ends like a barrier.
-void Exchange(const Context& context, FloatRows mine, FloatRows whole, std::span<const Range> parts,
-              std::size_t repeats = 1);
+void Exchange(const Context& context, RankStep step, FloatRows mine, FloatRows whole,
+              std::span<const Range> parts, std::size_t repeats = 1);
 
 /// Exchange of what heads give: (N, q_size).
 void ExchangeHeads(const Context& context, FloatRows mine, FloatRows whole);
 
+/// Exchange of what the value heads of a delta layer give: (N, value_size). A rank's own values lie
+/// at the front of its rows.
+void ExchangeDelta(const Context& context, FloatRows whole);
+
 /// Brings what only some ranks have computed of a layer's step together, for a tracer: q, k and v,
-/// or gates. As Exchange.
+/// the mix and gate of a delta layer, or gates. As Exchange.
 void ExchangeForTracer(const Context& context, const LayerWeights* layer, TracePoint point);
 
 /// Lets all ranks know the tokens whose values are not finite.

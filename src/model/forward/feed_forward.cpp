@@ -64,8 +64,8 @@ void ExchangeProduct(const Context& context, const LayerWeights& layer) {
     ForTokens(context, context.num_tokens,
               [&](std::size_t token) { ApplyGate(context, layer, rows.gate_up.row(token)); });
   }
-  Exchange(context, rows.gate_up, rows.exchanged.product, layer.neurons_of_ranks.parts(),
-           layer.has_experts() ? layer.experts.used : 1);
+  Exchange(context, RankStep::kNeurons, rows.gate_up, rows.exchanged.product,
+           layer.neurons_of_ranks.parts(), layer.has_experts() ? layer.experts.used : 1);
 }
 
 /// gate and up from their input, which was made of `hidden`.
@@ -130,7 +130,7 @@ void AddFeedForward(const Context& context, const LayerWeights& layer, const Qua
     } else {
       Linear(context, down_input, layer.down_proj, mine);
     }
-    Exchange(context, mine, rows.projected, hidden_cut.parts());
+    Exchange(context, RankStep::kDown, mine, rows.projected, hidden_cut.parts());
     TraceShares(context, &layer, TracePoint::kDownProj);
     ForTokens(context, context.num_tokens, [&](std::size_t token) {
       AddNormed(context, token, rows.projected, layer.ffn_post_norm,

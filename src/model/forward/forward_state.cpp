@@ -214,8 +214,9 @@ Result<ForwardState> ForwardState::Create(const Model& model, int max_tokens, in
   impl->attended =
       BITTERN_TRY(rows(static_cast<std::size_t>(std::max(c.q_size(), c.delta.value_size()))));
   if (c.num_delta_layers() != 0) {
-    impl->mixed = BITTERN_TRY(rows(static_cast<std::size_t>(c.delta.mix_size())));
-    impl->delta_gates = BITTERN_TRY(rows(2 * static_cast<std::size_t>(c.delta.value_heads)));
+    const DeltaShape delta = c.DeltaHere();
+    impl->mixed = BITTERN_TRY(rows(static_cast<std::size_t>(delta.mix_size())));
+    impl->delta_gates = BITTERN_TRY(rows(2 * static_cast<std::size_t>(delta.value_heads)));
   }
   if (c.experts.count != 0) {
     impl->router_input = BITTERN_TRY(rows(hidden));
@@ -231,7 +232,8 @@ Result<ForwardState> ForwardState::Create(const Model& model, int max_tokens, in
     const auto of_heads = static_cast<std::size_t>(2 * c.q_size() + 2 * c.kv_size());
     impl->exchanged.sizes.resize(static_cast<std::size_t>(shares.ranks->size()));
     impl->exchanged.product = BITTERN_TRY(rows(inner));
-    impl->exchanged.traced = BITTERN_TRY(rows(std::max(inner, of_heads)));
+    const auto of_delta = static_cast<std::size_t>(c.delta.mix_size() + c.delta.value_size());
+    impl->exchanged.traced = BITTERN_TRY(rows(std::max({inner, of_heads, of_delta})));
   }
   const std::size_t heads = static_cast<std::size_t>(c.num_heads);
   const std::size_t blocks =

@@ -26,7 +26,7 @@ inline void Project(const Context& context, const LayerWeights& layer, TracePoin
   const RankCut& hidden = context.weights.shares.hidden;
   const FloatRows mine = PartHere(context, out, hidden);
   Linear(context, in, matrix, mine);
-  Exchange(context, mine, out, hidden.parts());
+  Exchange(context, RankStep::kOutput, mine, out, hidden.parts());
   TraceShares(context, &layer, point);
 }
 

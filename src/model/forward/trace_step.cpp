@@ -124,6 +124,11 @@ class Recorder {
 std::size_t RowsOfQkv(const Context& context, const LayerWeights& layer, TracePoint point) {
   const auto q = static_cast<std::size_t>(context.config.q_size());
   const auto kv = static_cast<std::size_t>(context.config.kv_size());
+  if (layer.is_delta()) {
+    const DeltaShape& delta = context.config.delta;
+    const int gate = point == TracePoint::kRope ? 0 : delta.value_size();
+    return static_cast<std::size_t>(delta.mix_size() + gate);
+  }
   if (point == TracePoint::kRope) return q + kv;
   return q + 2 * kv + (layer.qkv_proj.parts.size() > 3 ? q : 0);
 }

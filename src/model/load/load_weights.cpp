@@ -187,13 +187,16 @@ Result<void> LoadFeedForward(Loader& loader, int index, LayerWeights* layer) {
   return {};
 }
 
-/// The rows of attn_q that are queries (`gate` 0) or their gates (1): head by head, the queries
-/// first.
+/// The rows of attn_q that are queries (`gate` 0) or their gates (1), of this rank's heads: head by
+/// head, the queries first.
 RowList QueryRows(const ModelConfig& c, std::uint32_t gate) {
   const auto dim = static_cast<std::uint32_t>(c.head_dim);
+  const HeadShare heads = c.HeadsHere();
   RowList rows;
-  for (std::uint32_t head = 0; head < static_cast<std::uint32_t>(c.num_heads); ++head) {
-    for (std::uint32_t i = 0; i < dim; ++i) rows.push_back((2 * head + gate) * dim + i);
+  for (int head = heads.first; head < heads.first + heads.heads; ++head) {
+    for (std::uint32_t i = 0; i < dim; ++i) {
+      rows.push_back((2 * static_cast<std::uint32_t>(head) + gate) * dim + i);
+    }
   }
   return rows;
 }
@@ -237,25 +240,60 @@ Result<void> LoadAttention(Loader& loader, int index, LayerWeights* layer) {
   return {};
 }
 
+/// Runs of `unit` rows for each key head: this rank's part of each run from `first` to `end`.
+/// Empty, all of them, where one process has all.
+RowList DeltaRows(const Loader& loader, std::size_t unit, std::size_t first, std::size_t end) {
+  const RankShares& shares = loader.shares;
+  const auto keys = static_cast<std::size_t>(loader.config.delta.key_heads);
+  RowList rows;
+  if (!shares.shared()) return rows;
+  const Range part = shares.delta_keys.Of(shares.rank());
+  for (std::size_t run = first; run < end; ++run) {
+    for (std::size_t i = part.begin * unit; i < part.end * unit; ++i) {
+      rows.push_back(static_cast<std::uint32_t>(run * keys * unit + i));
+    }
+  }
+  return rows;
+}
+
+/// Some rows of a matrix of floats; all of them where `rows` is empty.
+std::vector<float> PickRows(std::vector<float> values, std::size_t cols, const RowList& rows) {
+  if (rows.empty()) return values;
+  std::vector<float> picked;
+  for (const std::size_t row : rows) {
+    const auto begin = values.begin() + static_cast<std::ptrdiff_t>(row * cols);
+    picked.insert(picked.end(), begin, begin + static_cast<std::ptrdiff_t>(cols));
+  }
+  return picked;
+}
+
 Result<void> LoadDelta(Loader& loader, int index, LayerWeights* layer) {
-  const auto floats = [&](TensorId id) {
-    return BindFloats(loader.binder, loader.config, id, index);
+  const DeltaShape& shape = loader.config.delta;
+  const auto dim = static_cast<std::size_t>(shape.head_dim);
+  const auto hidden = static_cast<std::size_t>(loader.config.hidden_size);
+  const auto runs = static_cast<std::size_t>(shape.value_heads / shape.key_heads);
+  const RowList heads = DeltaRows(loader, 1, 0, runs);
+  const RowList mix = DeltaRows(loader, dim, 0, 2 + runs);  // queries, keys, values
+  const RowList values = DeltaRows(loader, dim, 0, runs);
+  const auto floats = [&](TensorId id, std::size_t cols,
+                          const RowList& rows) -> Result<std::vector<float>> {
+    auto all = BITTERN_TRY(BindFloats(loader.binder, loader.config, id, index));
+    return PickRows(std::move(all), cols, rows);
   };
   DeltaWeights& delta = layer->delta;
-  delta.gates = BITTERN_TRY(floats(TensorId::kSsmBeta));
-  const auto steps = BITTERN_TRY(floats(TensorId::kSsmAlpha));
+  delta.gates = BITTERN_TRY(floats(TensorId::kSsmBeta, hidden, heads));
+  const auto steps = BITTERN_TRY(floats(TensorId::kSsmAlpha, hidden, heads));
   delta.gates.insert(delta.gates.end(), steps.begin(), steps.end());
-  const auto conv = BITTERN_TRY(floats(TensorId::kSsmConv));  // (mix_size, taps)
-  const auto taps = static_cast<std::size_t>(loader.config.delta.taps);
+  const auto taps = static_cast<std::size_t>(shape.taps);
+  const auto conv = BITTERN_TRY(floats(TensorId::kSsmConv, taps, mix));  // (mix_size, taps)
   delta.conv.resize(conv.size());
   for (std::size_t i = 0; i < conv.size(); ++i) {
     delta.conv[i % taps * (conv.size() / taps) + i / taps] = conv[i];
   }
-  const auto dim = static_cast<std::size_t>(loader.config.delta.head_dim);
   delta.query_unit.assign(dim, 1 / static_cast<float>(dim));
   delta.key_unit.assign(dim, 1 / std::sqrt(static_cast<float>(dim)));
-  delta.step_bias = BITTERN_TRY(floats(TensorId::kSsmDt));
-  delta.decay_scale = BITTERN_TRY(floats(TensorId::kSsmA));
+  delta.step_bias = BITTERN_TRY(floats(TensorId::kSsmDt, 1, heads));
+  delta.decay_scale = BITTERN_TRY(floats(TensorId::kSsmA, 1, heads));
   const auto grows = std::ranges::find_if(delta.decay_scale, [](float a) { return a > 0; });
   if (grows != delta.decay_scale.end()) {
     return Fail(ErrorCode::kCorruptFile,
@@ -263,9 +301,10 @@ Result<void> LoadDelta(Loader& loader, int index, LayerWeights* layer) {
                             TensorPrefix(formats::TensorName(TensorId::kSsmA, index)),
                             grows - delta.decay_scale.begin(), *grows));
   }
-  layer->qkv_proj = BITTERN_TRY(
-      LoadStack(loader, loader.layout, index, {{TensorId::kAttnQkv}, {TensorId::kAttnGate}}));
-  layer->o_proj = BITTERN_TRY(LoadStack(loader, loader.layout, index, {{TensorId::kSsmOut}}));
+  layer->qkv_proj = BITTERN_TRY(LoadStack(
+      loader, loader.layout, index, {{TensorId::kAttnQkv, mix}, {TensorId::kAttnGate, values}}));
+  const RowList out = RowsOfPart(loader.shares, loader.shares.hidden, 0);
+  layer->o_proj = BITTERN_TRY(LoadStack(loader, loader.layout, index, {{TensorId::kSsmOut, out}}));
   return {};
 }
 

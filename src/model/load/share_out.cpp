@@ -24,13 +24,6 @@ Result<void> CheckUnits(const char* what, std::size_t count, std::size_t unit, c
 Result<RankShares> RankShares::Create(const ModelConfig& c, Ranks* ranks) {
   RankShares shares;
   if (ranks == nullptr || ranks->size() == 1) return shares;
-  if (c.num_delta_layers() != 0) {
-    return Fail(
-        ErrorCode::kUnsupported,
-        fmt::format("architecture {} has delta layers, which run on one rank only; found {} "
-                    "ranks",
-                    c.architecture, ranks->size()));
-  }
   const auto heads = static_cast<std::size_t>(c.num_heads);
   const auto hidden = static_cast<std::size_t>(c.hidden_size);
   const auto vocab = static_cast<std::size_t>(c.vocab_size);
@@ -40,12 +33,19 @@ Result<RankShares> RankShares::Create(const ModelConfig& c, Ranks* ranks) {
   BITTERN_TRY(CheckUnits("hidden values", hidden, quant::kTileRows, *ranks));
   BITTERN_TRY(CheckUnits("tokens of the vocabulary", vocab, kVocabUnit, *ranks));
   BITTERN_TRY(CheckUnits("neurons", neurons, quant::kTileRows, *ranks));
+  const auto keys = static_cast<std::size_t>(c.delta.key_heads);
+  if (keys != 0) BITTERN_TRY(CheckUnits("key heads of delta layers", keys, 1, *ranks));
   shares.ranks = ranks;
   shares.heads = RankCut(heads, 1, *ranks);
   const auto dim = static_cast<std::size_t>(c.head_dim);
   shares.head_values = RankCut(heads * dim, dim, *ranks);
   shares.hidden = RankCut(hidden, quant::kTileRows, *ranks);
   shares.vocab = RankCut(vocab, kVocabUnit, *ranks);
+  if (keys != 0) {
+    const auto delta_dim = static_cast<std::size_t>(c.delta.head_dim);
+    shares.delta_keys = RankCut(keys, 1, *ranks);
+    shares.delta_rows = RankCut(keys * delta_dim, delta_dim, *ranks);
+  }
   if (mixture) shares.expert = CutNeurons(neurons, *ranks);
   return shares;
 }

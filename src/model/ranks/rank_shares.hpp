@@ -41,9 +41,11 @@ struct RankShares {
   RankCut hidden;       ///< rows of o and down
   RankCut vocab;        ///< rows of the head
   RankCut expert;       ///< neurons of one expert
+  RankCut delta_keys;   ///< key heads of delta layers, each with the value heads that it serves
+  RankCut delta_rows;   ///< the values of a run of so many heads
 
   /// The parts of a network; all of it where `ranks` is null or one. Error kInvalidArgument: more
-  /// ranks than some matrix has units. Error kUnsupported: a network with delta layers.
+  /// ranks than some matrix has units.
   [[nodiscard]] static Result<RankShares> Create(const ModelConfig& config, Ranks* ranks);
 
   [[nodiscard]] bool shared() const noexcept { return ranks != nullptr; }

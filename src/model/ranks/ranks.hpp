@@ -4,15 +4,30 @@
 // interface: MPI in the program bittern-mpi, threads in tests.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace bittern::model {
+
+/// The part of a pass that an exchange belongs to.
+enum class RankStep : std::uint8_t { kTold, kHeads, kOutput, kNeurons, kDown, kHead, kOther };
+inline constexpr const char* kRankStepNames[] = {
+    "pass told", "attention", "o_proj", "gate and up", "down_proj", "output head", "other"};
+
+/// Exchanges that a rank took part in. bytes: those of others that it got, and on rank 0 those that
+/// it told the others; seconds: from the call to its end, the wait for slower ranks among them.
+struct RankTraffic {
+  std::uint64_t messages = 0, bytes = 0;
+  double seconds = 0;
+};
+using RankTraffics = std::array<RankTraffic, std::size(kRankStepNames)>;
 
 /// Rank 0 leads: it alone is asked for passes, and tells the others. Every call is collective: all
 /// ranks make the same calls in the same order, one thread of each at a time, any thread. Nothing
@@ -26,13 +41,15 @@ class Ranks {
   [[nodiscard]] virtual int size() const noexcept = 0;
   /// Every rank gives sizes[rank()] bytes. Each gets the bytes of all ranks, one after the other.
   /// sizes: (size()), the same on all ranks.
-  virtual void GatherToAll(const std::byte* mine, std::span<const std::size_t> sizes,
-                           std::byte* all) noexcept = 0;
+  void GatherToAll(const std::byte* mine, std::span<const std::size_t> sizes, std::byte* all,
+                   RankStep step = RankStep::kOther) noexcept;
   /// The same to rank 0 alone; the others give null for `all`.
-  virtual void GatherToFirst(const std::byte* mine, std::span<const std::size_t> sizes,
-                             std::byte* all) noexcept = 0;
+  void GatherToFirst(const std::byte* mine, std::span<const std::size_t> sizes, std::byte* all,
+                     RankStep step = RankStep::kOther) noexcept;
   /// Rank 0's bytes to all.
-  virtual void Broadcast(std::span<std::byte> bytes) noexcept = 0;
+  void Broadcast(std::span<std::byte> bytes, RankStep step = RankStep::kOther) noexcept;
+  /// All calls so far, by RankStep. To be read between passes.
+  [[nodiscard]] const RankTraffics& traffic() const noexcept { return traffic_; }
   /// Not collective: says why on this rank, and ends the processes of all with that exit code.
   [[noreturn]] virtual void EndAll(const std::string& message, int exit_code) noexcept = 0;
 
@@ -46,6 +63,16 @@ class Ranks {
   [[nodiscard]] std::uint64_t NextModel() noexcept { return ++models_; }
 
  private:
+  virtual void DoGatherToAll(const std::byte* mine, std::span<const std::size_t> sizes,
+                             std::byte* all) noexcept = 0;
+  virtual void DoGatherToFirst(const std::byte* mine, std::span<const std::size_t> sizes,
+                               std::byte* all) noexcept = 0;
+  virtual void DoBroadcast(std::span<std::byte> bytes) noexcept = 0;
+  /// Calls work() and counts it.
+  template <class Work>
+  void Count(RankStep step, std::size_t bytes, const Work& work) noexcept;
+
+  RankTraffics traffic_{};
   std::mutex turn_;
   std::uint64_t models_ = 0;
   std::atomic<bool> lost_ = false;
@@ -70,9 +97,10 @@ void TakeLargest(Ranks& ranks, std::span<float> values);
 
 /// Bytes of any number from every rank to rank 0, one after the other; empty elsewhere.
 [[nodiscard]] std::vector<std::byte> CollectBytes(Ranks& ranks, std::span<const std::byte> mine,
-                                                  std::vector<std::size_t>* sizes);
+                                                  std::vector<std::size_t>* sizes, RankStep step);
 
 /// Rank 0's bytes, whose number the others do not know before.
-[[nodiscard]] std::vector<std::byte> BytesOfFirst(Ranks& ranks, std::span<const std::byte> mine);
+[[nodiscard]] std::vector<std::byte> BytesOfFirst(Ranks& ranks, std::span<const std::byte> mine,
+                                                  RankStep step = RankStep::kOther);
 
 }  // namespace bittern::model

@@ -43,8 +43,8 @@ class ThreadRanks : public Ranks {
 
   [[nodiscard]] int rank() const noexcept override { return rank_; }
   [[nodiscard]] int size() const noexcept override { return hub_.size(); }
-  void GatherToAll(const std::byte* mine, std::span<const std::size_t> sizes,
-                   std::byte* all) noexcept override {
+  void DoGatherToAll(const std::byte* mine, std::span<const std::size_t> sizes,
+                     std::byte* all) noexcept override {
     ++calls;
     hub_.Meet(rank_, mine, [&](const auto& given) {
       for (std::size_t r = 0; r < sizes.size(); ++r) {
@@ -53,13 +53,13 @@ class ThreadRanks : public Ranks {
       }
     });
   }
-  void GatherToFirst(const std::byte* mine, std::span<const std::size_t> sizes,
-                     std::byte* all) noexcept override {
-    if (rank_ == 0) return GatherToAll(mine, sizes, all);
+  void DoGatherToFirst(const std::byte* mine, std::span<const std::size_t> sizes,
+                       std::byte* all) noexcept override {
+    if (rank_ == 0) return DoGatherToAll(mine, sizes, all);
     ++calls;
     hub_.Meet(rank_, mine, [](const auto&) {});
   }
-  void Broadcast(std::span<std::byte> bytes) noexcept override {
+  void DoBroadcast(std::span<std::byte> bytes) noexcept override {
     ++calls;
     hub_.Meet(rank_, bytes.data(), [&](const auto& given) {
       if (rank_ != 0 && !bytes.empty()) std::memcpy(bytes.data(), given[0], bytes.size());
