@@ -279,6 +279,9 @@ check_mpi() {
   step "build (bittern-mpi)" build_preset mpi bittern-mpi
   step "one model on several ranks" python3 tests/mpi_test.py build/dev/apps/cli/bittern \
     build/mpi/apps/cli/bittern-mpi models/kjv-5m-i2s.gguf
+  install_or_say iproute2 || return 0
+  step "ranks on hosts of their own" python3 tests/scaling_test.py build/dev/apps/cli/bittern \
+    build/mpi/apps/cli/bittern-mpi models/kjv-5m-i2s.gguf
 }
 
 # The npm package in the Node.js of all systems that run here; where tools/release.sh has made it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program `mpi-latency`: how long the ranks of an MPI job take for an exchange, through the code
-// that bittern-mpi has. tools/scaling.py reads what it prints.
+// The program `mpi-latency`: how long the ranks of an MPI job take for an exchange, through the
+// code that bittern-mpi has. tools/scaling reads what it prints.
 //   mpirun -np N mpi-latency BYTES...      bytes that each rank gives
 #include <algorithm>
 #include <chrono>

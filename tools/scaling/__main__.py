@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The figures of docs/scaling.md, each table by one command.
+
+usage: python3 tools/scaling traffic            what a token exchanges, by shape
+       python3 tools/scaling latency LATENCY    how long exchanges take here: memory, loopback, namespaces, with delays
+       python3 tools/scaling tokens BITTERN BITTERN_MPI LATENCY MODEL [TOKENS [REPEATS]]
+                                                tokens on one to four ranks, beside the simulation
+       python3 tools/scaling hosts [SHAPE]      the simulation to 64 hosts
+       python3 tools/scaling router             16 simulated replicas behind HAProxy
+
+LATENCY is the program mpi-latency beside bittern-mpi. MODEL has the shape of BitNet 2B-4T."""
+import statistics
+import sys
+
+import measure
+import network
+import router
+import simulate
+from shapes import SHAPES
+
+DELAYS = (0, 20, 50, 200)
+# A host of the table: 16 cores that read 40 GB a second, and what each step takes beside, on every rank.
+HOST = simulate.Machine(per_byte=1 / 40e9, fixed=4e-6, jitter=0.05)
+LINKS = {"25 Gbit/s, 10 us": simulate.Link(2e-6, 10e-6, 8 / 25e9), "10 Gbit/s, 50 us": simulate.Link(6e-6, 50e-6, 8 / 10e9),
+         "1 Gbit/s, 200 us": simulate.Link(6e-6, 200e-6, 8 / 1e9)}
+
+
+def row(*cells):
+    print("| " + " | ".join(str(cell) for cell in cells) + " |", flush=True)
+
+
+def head(*cells):
+    row(*cells)
+    print("|" + "---|" * len(cells))
+
+
+def traffic():
+    head("model's shape", "layers", "exchanges", "MB gathered a token", "GB of weights a token", "ranks at most")
+    for shape in SHAPES.values():
+        row(shape.name, shape.layers, shape.messages(), f"{shape.gathered_bytes() / 1e6:.2f}",
+            f"{shape.weight_bytes() / 1e9:.2f}", shape.most_ranks)
+
+
+def latency(program):
+    head("ranks", "way", *(f"{size:,} bytes each, us" for size in measure.SHARES))
+
+    def line(ranks, name, words):
+        times = measure.latencies(program, words)
+        row(ranks, name, *(f"{seconds * 1e6:.1f}" for seconds in times.values()))
+    for ranks in (2, 4):
+        for delay in DELAYS:
+            line(ranks, "memory" + (f", and {delay} us" if delay else ""), network.on_cores(ranks, delay))
+        line(ranks, "loopback", network.by_loopback(ranks))
+    why = network.missing()
+    if why:
+        print(f"namespaces: SKIPPED ({why})")
+        return
+    with network.hosts(4) as hosts:
+        for ranks in (2, 3, 4):
+            line(ranks, "namespaces", hosts.mpirun(ranks))
+
+
+def tokens(bittern, bittern_mpi, program, model, count="32", repeats="5"):
+    count, repeats, cores, shape = int(count), int(repeats), 2, SHAPES["BitNet 2B-4T"]
+    if network.missing():
+        sys.exit(network.missing())
+    alone = measure.both_cores(bittern, model, count, repeats)
+    print(f"one thread, the same on each core: {alone * 1e3:.1f} ms a token\n")
+    bench = measure.bench_words(model, 1, count, repeats)
+    with network.hosts(4) as hosts:
+        two, four = (measure.latencies(program, hosts.mpirun(ranks)) for ranks in (2, 4))
+        link = measure.fit_link(two, four, cores)
+        machine = simulate.Machine(alone / shape.weight_bytes())
+        head("ranks", "added delay, us", "measured, ms a token", "in exchanges, ms", "simulated, ms a token", "difference")
+        for ranks, delay in ((2, 0), (2, 50), (3, 0), (4, 0)):
+            times, exchanged = measure.token_times(network.run([*hosts.mpirun(ranks, delay), bittern_mpi, *bench]))
+            measured = statistics.median(times)
+            simulated = simulate.token_seconds(shape, machine, link, ranks, cores, delay * 1e-6)
+            waited = sum(step["seconds"] for step in exchanged["of_a_token"])
+            row(ranks, delay, f"{measured * 1e3:.1f}", f"{waited * 1e3:.1f}", f"{simulated * 1e3:.1f}",
+                f"{simulated / measured - 1:+.0%}")
+
+
+def hosts_table(name="BitNet 2B-4T"):
+    shape = SHAPES[name]
+    counts = [count for count in (1, 2, 4, 8, 16, 32, 64) if count <= shape.most_ranks]
+    print(f"{name}: tokens a second of one sequence; of hosts that read 40 GB/s\n")
+    head("network", *(f"{count} host" + ("s" if count > 1 else "") for count in counts))
+    for link_name, link in LINKS.items():
+        row(link_name, *(f"{1 / simulate.token_seconds(shape, HOST, link, count):.0f}" for count in counts))
+
+
+    print(f"\n64 hosts in groups that share the model out ({list(LINKS)[0]}): tokens a second\n")
+    head("hosts a group", *counts)
+    link = LINKS[list(LINKS)[0]]
+    speeds = [1 / simulate.token_seconds(shape, HOST, link, count) for count in counts]
+    row("of one sequence", *(f"{speed:.0f}" for speed in speeds))
+    row("of one sequence in every group", *(f"{speed * 64 / count:.0f}" for speed, count in zip(speeds, counts)))
+
+
+def main():
+    commands = {"traffic": traffic, "latency": latency, "tokens": tokens, "hosts": hosts_table, "router": router.table}
+    if len(sys.argv) < 2 or sys.argv[1] not in commands:
+        sys.exit(__doc__)
+    commands[sys.argv[1]](*sys.argv[2:])
+
+
+main()

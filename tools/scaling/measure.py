@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the ranks of this machine take: for an exchange, and for a token of a model; beside what simulate.py says."""
+import json
+import os
+import statistics
+import subprocess
+
+import network
+import simulate
+
+SHARES = (2, 5120, 13824)  # bytes of one rank: nothing much; of hidden values and of neurons of 2B-4T on two ranks
+
+
+def latencies(program, words):
+    """{bytes: seconds} of an exchange, by mpi-latency behind these words."""
+    lines = network.run([*words, program, *map(str, SHARES)]).splitlines()
+    return {line["bytes"]: line["microseconds"] * 1e-6 for line in map(json.loads, lines)}
+
+
+def bench_words(model, threads, tokens, repeats):
+    return ["bench", "-m", model, "-p", "0", "-n", str(tokens), "-r", str(repeats), "-t", str(threads), "--explain", "-o",
+            "json"]
+
+
+def token_times(output):
+    """Seconds of a token in each repetition, and what was exchanged for one."""
+    test = json.loads(output)[0]
+    return [nanoseconds * 1e-9 / test["n_gen"] for nanoseconds in test["samples_ns"]], test["explain"].get("exchanged")
+
+
+def both_cores(program, model, tokens, repeats):
+    """Seconds of a token of one thread, while every other core does the same: what a rank has of the memory."""
+    words = [program, *bench_words(model, 1, tokens, repeats)]
+    cores = sorted(os.sched_getaffinity(0))
+    jobs = [subprocess.Popen(["taskset", "-c", str(core), *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                             text=True) for core in cores]
+    outputs = [job.communicate()[0] for job in jobs]
+    return statistics.median(time for output in outputs for time in token_times(output)[0])
+
+
+def fit_link(two, four, cores):
+    """A Link from exchanges of two ranks and of four, both of them {bytes: seconds}. On one machine the whole way is work
+    of its cores, so the latency is 0: two overheads of two ranks, and twice four of them and two changes of four."""
+    small, large = min(two), max(two)
+    overhead = two[small] / 2
+    per_byte = max(0.0, (two[large] - two[small]) / (large - small))
+    link = simulate.Link(overhead, 0.0, per_byte)
+    alone = simulate.exchange_seconds(link, 4, small, cores)
+    changes = 8 * 2  # of the cores in an exchange of two rounds, at most
+    return simulate.Link(overhead, 0.0, per_byte, max(0.0, (four[small] - alone) / changes))
