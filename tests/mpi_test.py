@@ -98,6 +98,36 @@ class SameBytes(unittest.TestCase):
         self.assertEqual(mpirun(3, *words).stdout, expected)
 
 
+# MPI's own messages to its daemon have padding that nobody set.
+OF_MPI = """{
+  padding
+  Memcheck:Param
+  writev(vector[...])
+  ...
+  obj:*libpmix*
+}
+"""
+
+
+@unittest.skipIf(shutil.which("valgrind") is None, "valgrind is not installed")
+class UnderValgrind(unittest.TestCase):
+    def test_no_rank_reads_or_writes_what_it_may_not(self):
+        with tempfile.TemporaryDirectory() as folder:
+            given, found, known = (os.path.join(folder, name) for name in ("in.jsonl", "out.jsonl", "of_mpi"))
+            with open(given, "w", encoding="utf-8") as file:
+                file.write("\n".join(lines_of_batch(4)) + "\n")
+            with open(known, "w", encoding="ascii") as file:
+                file.write(OF_MPI)
+            words = ["valgrind", "-q", "--error-exitcode=9", f"--suppressions={known}", BITTERN_MPI, "batch", given, "-m",
+                     MODEL, "-t", "2", "-c", "128", "-o", found]
+            run = subprocess.run(["mpirun", "--oversubscribe", "-np", "2", "-x", "BITTERN_ISA=avx2", *words],
+                                 env=ENVIRONMENT, capture_output=True, text=True, timeout=240)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertNotIn("==", run.stderr)
+            with open(found, encoding="utf-8") as file:
+                self.assertEqual(len(file.readlines()), 4)
+
+
 class Traffic(unittest.TestCase):
     def test_bench_tells_what_a_token_exchanges(self):
         """Four exchanges a layer: q_size, hidden, inner and hidden values, of which each of two ranks gets half."""

@@ -11,6 +11,10 @@ const model = await Model.load(path === undefined ? {} : { path });
 const ids = await model.tokenize(PROMPT);
 
 async function timed(work) {
+  const warm = await model.sequence(); // threads that slept are placed anew: the command line's have just loaded
+  await warm.eval(ids);
+  await warm.complete({ ...settings, nPredict: 16 });
+  warm.close();
   const sequence = await model.sequence();
   await sequence.eval(ids);
   const begin = performance.now();

@@ -25,7 +25,6 @@ constexpr std::size_t kBlocks = 20, kCols = kBlocks * quant::kTileBlock;
 constexpr std::size_t kTiles = 64, kRows = kTiles * quant::kTileRows;
 constexpr std::size_t kTokens = kernels::kVlutTokens;
 constexpr std::uint64_t kWorthMeasuring = std::uint64_t{64} << 20;  // bytes of weights
-constexpr int kRounds = 5;
 
 /// One thread's data for its own multiplications. The time does not depend on the values.
 struct Operands {
@@ -79,13 +78,8 @@ Result<double> MeasureVlutGain(ThreadPool& pool, const kernels::Kernels& kernels
     return std::chrono::duration<double>(Clock::now() - start).count();
   };
   seconds(&Operands::Multiply);  // pages and clocks
-  std::vector<double> gains;
-  for (int round = 0; round < kRounds; ++round) {
-    const double of_tile16 = seconds(&Operands::Multiply), of_vlut = seconds(&Operands::LookUp);
-    gains.push_back(of_tile16 / std::max(of_vlut, 1e-9));
-  }
-  std::ranges::sort(gains);
-  return gains[kRounds / 2];
+  return RatioOfLeast([&] { return seconds(&Operands::Multiply); },
+                      [&] { return seconds(&Operands::LookUp); });
 }
 
 /// Small models take the kernel's usual gain without a measurement, which would cost more than it
@@ -99,8 +93,8 @@ BatchKernelChoice ChooseBatchKernel(std::uint64_t ternary_bytes, const kernels::
     const double gain = same ? static_cast<double>(kernels.vlut().gain) : 0;
     return {gain, fmt::format("{}: {:.2f} times as fast as a rule", of, gain)};
   }
-  // The number counts the versions of the kernels that were measured.
-  const std::string machine = fmt::format("{}, {} threads, {}, 2", CpuName(), pool.size(), of);
+  // The number counts the versions of the kernels that were measured, and the ways to measure.
+  const std::string machine = fmt::format("{}, {} threads, {}, 3", CpuName(), pool.size(), of);
   const auto known = cache.Find(machine);
   const auto gain = known ? Result<double>(*known) : MeasureVlutGain(pool, kernels);
   if (!gain) return {0, "no memory to measure others"};

@@ -27,7 +27,7 @@ struct BatchKernelChoice {
 };
 
 /// How many times as fast as Tile16Ops::gemm all threads of `pool` multiply 1,024 rows by 32 tokens
-/// with VlutOps::gemm: the median of five rounds, some ten milliseconds in all. Error kOutOfMemory.
+/// with VlutOps::gemm: RatioOfLeast, some ten milliseconds in all. Error kOutOfMemory.
 [[nodiscard]] Result<double> MeasureVlutGain(ThreadPool& pool, const kernels::Kernels& kernels);
 
 /// The gain from `cache`, or measured and kept there; of models whose ternary matrices are small,

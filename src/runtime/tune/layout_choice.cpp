@@ -28,7 +28,6 @@ using model::MatrixLayout;
 
 constexpr std::size_t kProbeCols = 2560, kProbeBlocks = kProbeCols / quant::kTileBlock;
 constexpr std::size_t kMiB = std::size_t{1} << 20;
-constexpr int kProbeRounds = 5;
 constexpr double kWorthIt = 1.03;
 constexpr std::size_t kMaxMachines = 64;  // in the file of gains
 
@@ -99,10 +98,10 @@ std::vector<std::pair<std::string, double>> ReadGains(const std::filesystem::pat
   return gains;
 }
 
-/// The facts that a gain depends on.
+/// The facts that a gain depends on. The number counts the ways to measure it.
 std::string MachineOf(const kernels::Kernels& kernels, int num_threads) {
-  return fmt::format("{}, {} threads, {} to {}", CpuName(), num_threads, kernels.tile16_info->name,
-                     kernels.tile48_info->name);
+  return fmt::format("{}, {} threads, {} to {}, 2", CpuName(), num_threads,
+                     kernels.tile16_info->name, kernels.tile48_info->name);
 }
 
 }  // namespace
@@ -117,8 +116,6 @@ std::uint64_t TernaryBytes(const formats::Checkpoint& checkpoint) {
   return weights / 4;
 }
 
-/// The median of a few rounds. Both layouts are timed in each round, so that a change of the clock
-/// meets both.
 Result<double> MeasureTile48Gain(ThreadPool& pool, const kernels::Kernels& kernels,
                                  std::size_t bytes) {
   auto operands = BITTERN_TRY(ProbeOperands::Create(pool, bytes));
@@ -127,13 +124,8 @@ Result<double> MeasureTile48Gain(ThreadPool& pool, const kernels::Kernels& kerne
     pool.Run([&](Team& team) { (operands.*run)(kernels, team.Share(operands.tiles)); });
     return std::chrono::duration<double>(Clock::now() - start).count();
   };
-  std::vector<double> gains;
-  for (int round = 0; round < kProbeRounds; ++round) {
-    const double of_16 = seconds(&ProbeOperands::Run16), of_48 = seconds(&ProbeOperands::Run48);
-    gains.push_back(of_16 / std::max(of_48, 1e-9));
-  }
-  std::ranges::sort(gains);
-  return gains[kProbeRounds / 2];
+  return RatioOfLeast([&] { return seconds(&ProbeOperands::Run16); },
+                      [&] { return seconds(&ProbeOperands::Run48); });
 }
 
 std::optional<double> LayoutCache::Find(const std::string& machine) const {

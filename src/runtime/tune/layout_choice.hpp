@@ -34,8 +34,8 @@ struct LayoutChoice {
 [[nodiscard]] std::uint64_t TernaryBytes(const formats::Checkpoint& checkpoint);
 
 /// How many times as fast as Tile16 all threads of `pool` multiply one vector by a matrix in Tile48
-/// that does not fit in the caches; `bytes`: of that matrix in Tile16, at least 1 MiB. The median
-/// of five rounds, about a tenth of a second in all. Error kOutOfMemory.
+/// that does not fit in the caches; `bytes`: of that matrix in Tile16, at least 1 MiB. Takes
+/// about a tenth of a second (RatioOfLeast). Error kOutOfMemory.
 [[nodiscard]] Result<double> MeasureTile48Gain(ThreadPool& pool, const kernels::Kernels& kernels,
                                                std::size_t bytes);
 

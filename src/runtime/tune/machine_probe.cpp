@@ -131,6 +131,23 @@ Result<double> MeasureInt8Rate(ThreadPool& pool, const kernels::Kernels& kernels
   return Median(std::move(rates));
 }
 
+double RatioOfLeast(const std::function<double()>& a, const std::function<double()>& b) {
+  constexpr int kFewest = 5, kMost = 40;
+  constexpr double kClose = 1.05;
+  double least_a[] = {1e9, 1e9}, least_b[] = {1e9, 1e9};  // the two least, in order
+  const auto take = [](double seconds, double* least) {
+    if (seconds < least[1]) least[1] = std::max(seconds, least[0]);
+    least[0] = std::min(seconds, least[0]);
+  };
+  const auto close = [](const double* least) { return least[1] <= kClose * least[0]; };
+  for (int round = 1; round <= kMost; ++round) {
+    take(a(), least_a);
+    take(b(), least_b);
+    if (round >= kFewest && close(least_a) && close(least_b)) break;
+  }
+  return least_a[0] / std::max(least_b[0], 1e-9);
+}
+
 double MeasureClock() {
   constexpr int kSteps = 2'000'000;
   constexpr double kCyclesOfStep = 6;  // three shifts and three exclusive ors, each on the last

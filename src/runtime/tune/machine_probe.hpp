@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,6 +33,12 @@ namespace bittern::runtime {
 /// Multiply-adds per second of Tile16Ops::gemm on operands that stay in cache, all threads
 /// together: the median of seven runs of some 20 ms. Error kOutOfMemory.
 [[nodiscard]] Result<double> MeasureInt8Rate(ThreadPool& pool, const kernels::Kernels& kernels);
+
+/// How many times as long as `b` one run of `a` takes. Both return seconds and take turns. The least
+/// of each counts, since other programs only make a run longer; there are 5 to 40 rounds, until the
+/// two least of each are within 5 %.
+[[nodiscard]] double RatioOfLeast(const std::function<double()>& a,
+                                  const std::function<double()>& b);
 
 /// Cycles per second of the calling thread's CPU, about: a chain of operations that each take one
 /// cycle on every CPU of note is timed. Some 30 ms; the best of five, since a pause only slows.

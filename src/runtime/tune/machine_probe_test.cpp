@@ -33,6 +33,27 @@ TEST(MachineProbe, RatesAreThoseOfAComputer) {
   EXPECT_LT(*rate, 1e15);
 }
 
+// A program beside it makes most runs of either longer, each by another time.
+TEST(MachineProbe, ARatioOfLeastIsNotThatOfDisturbedRuns) {
+  int runs = 0;
+  const auto disturbed = [&](double seconds) {
+    return [&runs, seconds] {
+      const bool quiet = ++runs % 9 == 0 || runs % 7 == 0;
+      return quiet ? seconds : seconds * (2 + 0.1 * runs);
+    };
+  };
+  EXPECT_DOUBLE_EQ(RatioOfLeast(disturbed(3), disturbed(2)), 1.5);
+  EXPECT_GT(runs, 2 * 5);
+  runs = 0;
+  const auto quiet = [&](double seconds) { return [&runs, seconds] { return ++runs, seconds; }; };
+  EXPECT_DOUBLE_EQ(RatioOfLeast(quiet(3), quiet(4)), 0.75);
+  EXPECT_EQ(runs, 2 * 5);
+  runs = 0;
+  const auto growing = [&](double) { return [&runs] { return 1.0 / ++runs; }; };
+  EXPECT_GT(RatioOfLeast(growing(1), growing(1)), 0);
+  EXPECT_LE(runs, 2 * 40);  // it ends where nothing comes to rest
+}
+
 class FakePowercap : public testing::Test {
  protected:
   void SetUp() override { std::filesystem::create_directories(root_); }
