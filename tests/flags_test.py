@@ -50,7 +50,7 @@ def check(command, kind, words, rest):
     if code != 0:
         return f"exit code {code}: {err!r}"
     if kind == "ignored":
-        wanted = "notice: not needed here and ignored: " + ", ".join(flags_of(words))
+        wanted = "notice: not needed here and ignored: " + ", ".join(flags_of(words)) + (f" ({rest})" if rest else "")
         if notices != [wanted]:
             return f"{wanted!r} expected: {err!r}"
         other = command

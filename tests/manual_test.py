@@ -46,9 +46,7 @@ def flags_in_help(text):
 
 def commands():
     text = help_of()
-    part = text[text.index("Commands:"):]
-    part = part[: part.index("\n\n")]
-    return [row.split()[0] for row in rows(part)]
+    return [row.split()[0] for row in rows(text[: text.index("\nCommon flags:")])]
 
 
 def sections(text):

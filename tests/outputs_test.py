@@ -121,7 +121,7 @@ class Outputs(unittest.TestCase):
                     message = self.refused(words)
                     self.assertIn(victim, message)
                     if command not in ("convert", "set", "rm"):
-                        self.refused([*words, "--overwrite" if command == "doctor" else "--force"])
+                        self.refused([*words, "--force"])
 
     def test_the_model_of_the_environment_stays(self):
         for key in RUNS:

@@ -28,8 +28,7 @@ def check(condition, what):
 
 def commands():
     text = run(BITTERN, "--help").stdout
-    part = text[text.index("Commands:"):]
-    return re.findall(r"(?m)^  (\S+)", part[: part.index("\n\n")])
+    return re.findall(r"(?m)^  (\S+)", text[: text.index("\nCommon flags:")])
 
 
 def flags(command):

@@ -97,7 +97,9 @@ def flags(_):
     lines = []
     for names, kind, _value, *rest in rows(OPTIONS / "foreign_flags.cpp", "kFlags ="):
         commands, sentence, harmless = (rest + ["", "", ""])[:3]
-        answer = "taken and ignored" if kind == "kIgnored" else sentence
+        answer = sentence
+        if kind == "kIgnored":
+            answer = "taken and ignored" + (f": {sentence}" if sentence else "")
         if harmless:
             answer += f" (ignored with {codes(harmless)})"
         lines.append([codes(names), codes(commands) or "all that run a model", cell(answer)])

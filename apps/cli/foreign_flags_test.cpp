@@ -43,7 +43,7 @@ TEST(ForeignFlags, ValuesThatChangeNothing) {
 TEST(ForeignFlags, EachRowIsReachedAndSaysWhatToDo) {
   std::set<std::string> seen;
   for (const ForeignFlag& row : ForeignFlags()) {
-    EXPECT_EQ(row.sentence.empty(), row.kind == ForeignKind::kIgnored) << row.names;
+    EXPECT_TRUE(row.kind == ForeignKind::kIgnored || !row.sentence.empty()) << row.names;
     std::istringstream names{std::string(row.names)};
     for (std::string name; names >> name;) {
       EXPECT_TRUE(name.starts_with('-')) << name;

@@ -143,7 +143,7 @@ void AddDoctor(CLI::App& app, int* exit_code) {
                    "by layer")
       ->type_name("FILE")
       ->check(PlainFile());
-  command->add_flag("--overwrite", options->overwrite, "Replace OUT if it is there");
+  command->add_flag("-f,--force,--overwrite", options->overwrite, "Replace OUT if it is there");
   command->add_flag("--json", options->json, "Print one JSON object");
   AddThreadsOption(*command, &options->num_threads);
   command->callback([options, exit_code] { *exit_code = DoctorCommand(*options); });

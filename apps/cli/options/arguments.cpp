@@ -206,7 +206,8 @@ class Reader {
                        (flag.value == ForeignValue::kSwitch && more && IsSwitchWord(words_[next_]));
     if (more && takes) value = words_[next_++];
     if (flag.kind == ForeignKind::kIgnored || flag.IsHarmless(value)) {
-      out_.ignored.push_back(word.name);
+      const bool remark = flag.kind == ForeignKind::kIgnored && !flag.sentence.empty();
+      out_.ignored.push_back(remark ? fmt::format("{} ({})", word.name, flag.sentence) : word.name);
       return {};
     }
     return UsageError(fmt::format("{} is not a flag of `bittern {}`: {}", word.name,

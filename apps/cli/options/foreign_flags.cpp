@@ -122,7 +122,9 @@ constexpr auto kFlags = std::to_array<ForeignFlag>({
      kIgnored, kOne},
     // A context is never shifted, and nothing is written beside the text.
     {"--context-shift --no-context-shift --prompt-cache-all --prompt-cache-ro", kIgnored, kNone},
-    {"--keep --prompt-cache", kIgnored, kOne},
+    {"--keep", kIgnored, kOne},
+    {"--prompt-cache", kIgnored, kOne, "",
+     "nothing is saved; `serve` and `chat` keep prompts in memory"},
     {"--jinja --no-jinja", kIgnored, kNone},
     // `run` continues texts as it is.
     {"-no-cnv --no-conversation", kIgnored, kNone},

@@ -27,7 +27,7 @@ struct ForeignFlag {
   ForeignKind kind;
   ForeignValue value;
   std::string_view commands = {};  ///< where this row holds; empty: where a model runs
-  std::string_view sentence = {};  ///< for kRefused: what to do instead
+  std::string_view sentence = {};  ///< for kRefused: what to do instead; else a remark
   /// Values with which the flag changes nothing, so that it is ignored: "0 0.0".
   std::string_view harmless = {};
 

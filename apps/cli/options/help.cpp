@@ -43,6 +43,24 @@ constexpr GroupOf kGroupTable[] = {
      "--escape --context-policy --cache --beside --prompt-set --scale-type --tiling "},
 };
 
+/// The headings of the commands. One that stands nowhere comes under the last.
+constexpr GroupOf kCommandTable[] = {
+    {"Talk and answer", " chat run embed batch serve ps "},
+    {"Models", " pull models rm inspect convert meta "},
+    {"Find faults, and prove answers", " doctor selftest certify verify trace report "},
+    {"Measure", " bench eval logits "},
+    {"Tokens and the shell", ""},
+};
+
+std::string_view GroupOfCommand(const CLI::App& command) {
+  for (const GroupOf& row : kCommandTable) {
+    if (row.names.find(fmt::format(" {} ", command.get_name())) != std::string_view::npos) {
+      return row.group;
+    }
+  }
+  return std::end(kCommandTable)[-1].group;
+}
+
 /// The heading for a flag; the sampler's own table says which of its flags are common.
 std::string_view GroupOfOption(const CLI::Option& option) {
   for (const std::string& name : option.get_lnames()) {
@@ -137,8 +155,18 @@ std::vector<const CLI::Option*> Positionals(const CLI::App& app) {
   return app.get_options([](const CLI::Option* option) { return option->get_positional(); });
 }
 
+/// Those of the program come in the order of the table.
 std::vector<const CLI::App*> CommandsOf(const CLI::App& app) {
-  return app.get_subcommands([](const CLI::App*) { return true; });
+  auto commands = app.get_subcommands([](const CLI::App*) { return true; });
+  if (app.get_parent() != nullptr) return commands;
+  const auto place = [](const CLI::App* command) {
+    std::size_t group = 0, in_group = 0;
+    while (kCommandTable[group].group != GroupOfCommand(*command)) ++group;
+    in_group = kCommandTable[group].names.find(fmt::format(" {} ", command->get_name()));
+    return std::pair(group, in_group);
+  };
+  std::ranges::stable_sort(commands, {}, place);
+  return commands;
 }
 
 std::string UsageOf(const CLI::App& app) {
@@ -171,9 +199,10 @@ class HelpFormatter final : public CLI::FormatterBase {
       if (!option->nonpositional()) places += Row(option->get_name(true), TextOf(*option));
     }
     if (!places.empty()) text += "\n" + places;
-    const auto commands = CommandsOf(*app);
-    if (!commands.empty()) text += app->get_parent() == nullptr ? "\nCommands:\n" : "\nActions:\n";
-    for (const CLI::App* command : commands) {
+    std::string_view last;
+    for (const CLI::App* command : CommandsOf(*app)) {
+      const auto group = app->get_parent() == nullptr ? GroupOfCommand(*command) : "Actions";
+      if (group != last) text += fmt::format("\n{}:\n", last = group);
       text += Row(command->get_name(), command->get_description());
     }
     for (const FlagGroup& group : FlagGroups(*app)) {

@@ -415,7 +415,8 @@ void AddAccessFlags(CLI::App* command, ServeOptions* options) {
 }  // namespace
 
 void AddServe(CLI::App& app, int* exit_code) {
-  CLI::App* command = app.add_subcommand("serve", "Answer OpenAI's requests over HTTP");
+  CLI::App* command =
+      app.add_subcommand("serve", "Answer OpenAI's, Ollama's and Anthropic's requests over HTTP");
   command->footer(kServeExample);
   const auto options = std::make_shared<ServeOptions>();
   options->command = command;
