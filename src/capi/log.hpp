@@ -2,6 +2,7 @@
 // Sentences for the listener of bittern_set_log. Any thread.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "base/decision.hpp"

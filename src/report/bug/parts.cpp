@@ -120,7 +120,24 @@ Result<Json> MeasureModel(const doctor::Opener& open, int num_threads) {
               {"load_seconds", model->load_s}};
 }
 
-/// Writes JSON as indented lines for people; an object in an array becomes one line.
+/// A value in one line: "name: tile16, kernels: (isa: avx2, state: slower), (...)".
+std::string InLine(const Json& value) {
+  std::string line;
+  if (value.is_object()) {
+    for (const auto& [key, member] : value.members()) {
+      line += fmt::format("{}{}: {}", line.empty() ? "" : ", ", key, InLine(member));
+    }
+    return line;
+  }
+  if (!value.is_array()) return value.is_string() ? value.text() : value.Dump();
+  for (const Json& element : value.elements()) {
+    const std::string text = InLine(element);
+    line += (line.empty() ? "" : ", ") + (element.is_object() ? "(" + text + ")" : text);
+  }
+  return line.empty() ? "none" : line;
+}
+
+/// Writes JSON as indented lines for people; an element of an array becomes one line.
 void AddLines(const Json& value, const std::string& name, int depth, std::string* text) {
   const std::string indent(static_cast<std::size_t>(2 * depth), ' ');
   if (value.is_object() && !value.empty()) {
@@ -129,20 +146,10 @@ void AddLines(const Json& value, const std::string& name, int depth, std::string
   } else if (value.is_array() && !value.empty()) {
     *text += fmt::format("{}{}:\n", indent, name);
     for (const Json& element : value.elements()) {
-      if (element.is_object()) {
-        std::string line;
-        for (const auto& [key, member] : element.members()) {
-          line += fmt::format("{}{}: {}", line.empty() ? "" : ", ", key,
-                              member.is_string() ? member.text() : member.Dump());
-        }
-        *text += fmt::format("{}  {}\n", indent, line);
-      } else {
-        AddLines(element, "-", depth + 1, text);
-      }
+      *text += fmt::format("{}  {}\n", indent, InLine(element));
     }
   } else {
-    *text +=
-        fmt::format("{}{}: {}\n", indent, name, value.is_string() ? value.text() : value.Dump());
+    *text += fmt::format("{}{}: {}\n", indent, name, InLine(value));
   }
 }
 
