@@ -267,7 +267,7 @@ def test_styles(folder):
     start(*flags)
     say("Hi", "a reply in styles", answered("Hi"))
     more = r"(\x1b\[[0-9;]*m)*"
-    for style, part in (("1", "# Head"), ("1", r"\*\*bold\*\*"), ("36", "`code`"), ("36", "x = 1")):
+    for style, part in (("1", "> Hi"), ("1", "# Head"), ("1", r"\*\*bold\*\*"), ("36", "`code`"), ("36", "x = 1")):
         if not re.search(rf"\x1b\[(0;)?{style}m{more}{part}", styled()):
             failures.append(f"style of {part}: {styled()!r}")
     if "One." in screen() or "(thought in 3 words; /thoughts shows them)" not in screen():

@@ -68,10 +68,13 @@ void LineTerminal::Show(const std::string& prompt) {
   if (shown_.cursor_row >= top_ + height) top_ = shown_.cursor_row - height + 1;
   top_ = std::min(top_, rows > height ? rows - height : 0);
   const std::size_t end = std::min(rows, top_ + height);
+  const bool bold = UsesColour(stderr);  // a question beside its answer
+  if (bold) out += "\x1b[1m";
   for (std::size_t row = top_; row < end; ++row) {
     if (row > top_) out += "\r\n";
     out += shown_.rows[row];
   }
+  if (bold) out += "\x1b[0m";
   if (end - 1 > shown_.cursor_row) out += fmt::format("\x1b[{}A", end - 1 - shown_.cursor_row);
   out += '\r';
   if (shown_.cursor_column > 0) out += fmt::format("\x1b[{}C", shown_.cursor_column);
