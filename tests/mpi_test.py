@@ -19,6 +19,7 @@ import unittest
 import urllib.request
 
 BITTERN, BITTERN_MPI, MODEL = (os.path.abspath(path) for path in sys.argv[1:4])
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                    OMPI_MCA_btl_vader_single_copy_mechanism="none")
 WORDS = "In the beginning God created heaven and earth light was good day night waters firmament".split()
@@ -91,6 +92,23 @@ class SameBytes(unittest.TestCase):
                 with open(found, "rb") as file, open(expected, "rb") as other:
                     self.assertEqual(file.read(), other.read())
                 os.remove(found)
+
+    def test_delta_layers_and_experts(self):
+        """Recurrent states begin, are kept and end on both ranks; experts are cut by rows."""
+        with tempfile.TemporaryDirectory() as folder:
+            given, expected, found = (os.path.join(folder, name) for name in ("in.jsonl", "alone.jsonl", "found.jsonl"))
+            with open(given, "w", encoding="utf-8") as file:
+                file.write("\n".join(lines_of_batch(60)) + "\n")
+            for architecture in ("qwen35", "maple"):
+                model = os.path.join(folder, architecture + ".gguf")
+                subprocess.run([sys.executable, TOP + "/tools/synth_model.py", "--arch", architecture, model], check=True,
+                               capture_output=True)
+                words = ["batch", given, "-m", model, "--temp", "0", "--parallel", "8", "-c", "256", "--force", "-o"]
+                alone(*words, expected)
+                run = mpirun(2, *words, found)
+                self.assertEqual(run.returncode, 0, run.stderr)
+                with open(found, "rb") as file, open(expected, "rb") as other:
+                    self.assertEqual(file.read(), other.read(), architecture)
 
     def test_a_long_prompt(self):
         words = ["run", "-m", MODEL, "-p", " ".join(WORDS * 12), "-n", "40", "--temp", "0.8", "--seed", "3"]
