@@ -155,7 +155,7 @@ std::vector<const CLI::Option*> Positionals(const CLI::App& app) {
   return app.get_options([](const CLI::Option* option) { return option->get_positional(); });
 }
 
-/// Those of the program come in the order of the table.
+/// The program has them in the order of the table.
 std::vector<const CLI::App*> CommandsOf(const CLI::App& app) {
   auto commands = app.get_subcommands([](const CLI::App*) { return true; });
   if (app.get_parent() != nullptr) return commands;

@@ -4,10 +4,13 @@
 // that share pages, in batches and one by one. The slow twin is the same model in one process.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <limits>
 #include <map>
+#include <random>
 #include <thread>
 
 #include "base/hash.hpp"
@@ -246,6 +249,112 @@ class SharedScript {
   RankOutcome outcome_;
 };
 
+/// Passes over some sequences at a time, which are forked, cut and begun again in between, all by
+/// chance.
+class RandomScript {
+ public:
+  RandomScript(const Model& model, KvType kv_type, std::uint32_t seed)
+      : model_(model),
+        threads_(ThreadPool::Create(kThreads).value()),
+        pool_(KvPool::Create(model.config(), 12, kv_type).value()),
+        state_(ForwardState::Create(model, 64, kSharedPositions, kThreads).value()),
+        dice_(seed) {
+    for (int i = 0; i < 4; ++i) sequences_.emplace_back(&pool_);
+  }
+
+  RankOutcome Run() {
+    for (int step = 0; step < 14; ++step) {
+      Change();
+      Pass();
+    }
+    return std::move(outcome_);
+  }
+
+ private:
+  /// 0..below - 1.
+  int Roll(int below) { return static_cast<int>(dice_() % static_cast<std::uint32_t>(below)); }
+  KvSequence& AnySequence() { return sequences_[static_cast<std::size_t>(Roll(4))]; }
+
+  void Change() {
+    KvSequence& one = AnySequence();
+    switch (Roll(5)) {
+      case 0:
+        static_cast<void>(one.KeepState());
+        one.LimitKept(3);
+        return;
+      case 1:
+        return one.Truncate(Roll(one.length() + 1));
+      case 2: {
+        KvSequence fork = one.Fork(Roll(one.length() + 1));
+        AnySequence() = std::move(fork);
+        return;
+      }
+      case 3:
+        one.GoBack();
+        return;
+      default:
+        return;
+    }
+  }
+
+  /// One to three sequences, each with some tokens and with logits or candidates of the last ones.
+  void Pass() {
+    std::vector<std::size_t> chosen{0, 1, 2, 3};
+    std::shuffle(chosen.begin(), chosen.end(), dice_);
+    chosen.resize(static_cast<std::size_t>(1 + Roll(3)));
+    std::deque<Part> parts;
+    std::vector<Segment> segments;
+    for (const std::size_t index : chosen) {
+      const int count = 1 + (Roll(4) == 0 ? Roll(20) : Roll(4));
+      KvSequence& sequence = sequences_[index];
+      if (sequence.length() + count > 500) sequence.Truncate(0);
+      ASSERT_TRUE(sequence.Reserve(count));
+      Part& part = parts.emplace_back();
+      for (int i = 0; i < count; ++i) part.tokens.push_back(Roll(SmallModel::kVocab));
+      const auto rows = static_cast<std::size_t>(1 + Roll(std::min(count, 3)));
+      const bool dense = Roll(2) == 0;
+      if (dense) part.logits.resize(rows * SmallModel::kVocab);
+      if (!dense) part.candidates.resize(rows);
+      Segment segment{.sequence = &sequence, .tokens = part.tokens, .rows = rows};
+      segment.logits = part.logits;
+      if (!dense) segment.request = CandidateRequest{.count = 4};
+      segment.candidates = part.candidates;
+      segments.push_back(segment);
+    }
+    ASSERT_TRUE(Forward(model_, segments, state_, threads_));
+    for (const Part& part : parts) Keep(part);
+  }
+
+  struct Part {
+    std::vector<std::int32_t> tokens;
+    std::vector<float> logits;
+    std::vector<CandidateLogits> candidates;
+  };
+
+  /// Logits, and the four largest of candidates.
+  void Keep(const Part& part) {
+    for (const float value : part.logits) {
+      outcome_.bits.push_back(std::bit_cast<std::uint32_t>(value));
+    }
+    for (const CandidateLogits& row : part.candidates) {
+      std::vector<float> sorted = row.logits;
+      std::sort(sorted.begin(), sorted.end(), std::greater<>());
+      sorted.resize(std::min<std::size_t>(sorted.size(), 4));
+      for (const float value : sorted) {
+        outcome_.bits.push_back(std::bit_cast<std::uint32_t>(value));
+      }
+    }
+  }
+
+  const Model& model_;
+  ThreadPool threads_;
+  KvPool pool_;
+  ForwardState state_;
+  std::vector<KvSequence> sequences_;
+  std::mt19937 dice_;
+  RankOutcome outcome_;
+};
+
 Result<Model> LoadAt(const std::filesystem::path& path, LoadOptions options, Ranks* ranks) {
   auto threads = ThreadPool::Create(kThreads).value();
   Decisions decisions;
@@ -392,6 +501,22 @@ TEST(SharedOut, RotatedWeightsAndAnExactHeadGiveTheSameBits) {
   };
   const RankOutcome one = OnRanks(0, small, options, script);
   for (const int ranks : {2, 3}) ExpectSame(one, OnRanks(ranks, small, options, script));
+}
+
+TEST(SharedOut, RandomBatchesGiveTheSameBits) {
+  const char* architectures[] = {"bitnet-b1.58", "qwen35", "maple", "qwen3", "llama"};
+  const KvType types[] = {KvType::kF16, KvType::kF32, KvType::kI8};
+  for (std::uint32_t seed = 0; seed < 50; ++seed) {
+    const SmallModel small = FourHeads(architectures[seed % std::size(architectures)]);
+    const Use script = [&](const Model& model) {
+      return RandomScript(model, types[seed % std::size(types)], seed).Run();
+    };
+    const RankOutcome one = OnRanks(0, small, WithScreen(), script);
+    for (const int ranks : {1, 2, 3, 4}) {
+      SCOPED_TRACE(small.architecture + " " + std::to_string(seed) + " " + std::to_string(ranks));
+      ExpectSame(one, OnRanks(ranks, small, WithScreen(), script));
+    }
+  }
 }
 
 TEST(SharedOut, ALongPastGivesTheSameBits) {

@@ -34,9 +34,9 @@ namespace bittern::runtime {
 /// together: the median of seven runs of some 20 ms. Error kOutOfMemory.
 [[nodiscard]] Result<double> MeasureInt8Rate(ThreadPool& pool, const kernels::Kernels& kernels);
 
-/// How many times as long as `b` one run of `a` takes. Both return seconds and take turns. The least
-/// of each counts, since other programs only make a run longer; there are 5 to 40 rounds, until the
-/// two least of each are within 5 %.
+/// How many times as long as `b` one run of `a` takes. Both return seconds and take turns. The
+/// least of each counts, since other programs only make a run longer; there are 5 to 40 rounds,
+/// until the two least of each are within 5 %.
 [[nodiscard]] double RatioOfLeast(const std::function<double()>& a,
                                   const std::function<double()>& b);
 
