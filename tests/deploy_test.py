@@ -38,7 +38,8 @@ def built_from():
     deps = subprocess.run(["ninja", "-C", BUILD, "-t", "deps"], capture_output=True, text=True).stdout
     files = set()
     for part in deps.split("\n\n"):
-        if not re.search(r"CMakeFiles/\w*_(test|bench)\.dir/|^(tests|node|fuzz)/", part.strip().split(":")[0]):
+        made = part.strip().split(":")[0]  # an object, or a program that newer linkers tell the inputs of
+        if not re.search(r"CMakeFiles/\w*_(test|bench)\.dir/|(^|/)\w*_(test|bench)$|^(tests|node|fuzz)/", made):
             files.update(re.findall(r"^    (/usr/(?:include|lib)/\S+)", part, re.M))
     inputs = subprocess.run(["ninja", "-C", BUILD, "-t", "query", "apps/cli/bittern"], capture_output=True, text=True).stdout
     return files | set(re.findall(r"(/usr/lib\S+\.a)\b", inputs))

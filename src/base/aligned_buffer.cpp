@@ -12,6 +12,7 @@
 #include <new>
 #include <utility>
 
+#include "base/huge_pages.hpp"
 #include "base/os/memory.hpp"
 
 namespace bittern::internal {
@@ -41,7 +42,8 @@ bool MapHugePages(std::size_t bytes, RawMemory* memory) {
   const auto address = reinterpret_cast<std::uintptr_t>(memory->allocation);
   const std::uintptr_t aligned = (address + kHugePage - 1) & ~(kHugePage - 1);
   memory->data = reinterpret_cast<std::byte*>(aligned);
-  os::WishHugePages(memory->data, bytes);
+  WishOrAwaitHugePages(memory->data, bytes);
+  memory->wishes = true;
   return true;
 }
 
@@ -66,6 +68,7 @@ bool Take(std::size_t bytes, RawMemory* memory) {
 /// A part of a HugeArena's chunk owns nothing: the chunk goes with its last part.
 RawMemory::~RawMemory() {
   if (part_of != nullptr) return;
+  if (wishes) ForgetHugePages(data);
   if (mapped_bytes != 0) {
     os::GivePages(allocation, mapped_bytes);
   } else {
@@ -78,6 +81,7 @@ void RawMemory::swap(RawMemory& other) noexcept {
   std::swap(allocation, other.allocation);
   std::swap(mapped_bytes, other.mapped_bytes);
   std::swap(part_of, other.part_of);
+  std::swap(wishes, other.wishes);
 }
 
 Result<RawMemory> AllocateZeroed(std::size_t count, std::size_t element_bytes,

@@ -24,6 +24,7 @@ struct RawMemory {
   void* allocation = nullptr;          // what free or munmap wants
   std::size_t mapped_bytes = 0;        // 0: from the heap
   std::shared_ptr<RawMemory> part_of;  // a chunk that others use too; then nothing above is given
+  bool wishes = false;                 // for huge pages
 
   RawMemory() = default;
   RawMemory(RawMemory&& other) noexcept { swap(other); }

@@ -6,6 +6,7 @@
 
 #include <chrono>
 
+#include "base/huge_pages.hpp"
 #include "formats/architecture.hpp"
 #include "kernels/registry.hpp"
 #include "model/matrix_layout.hpp"
@@ -94,6 +95,10 @@ Result<std::shared_ptr<const LoadedModel>> LoadUnnamed(formats::Checkpoint check
   auto loaded = std::make_shared<LoadedModel>(LoadedModel{
       std::move(model), std::move(tokenizer), std::move(decisions), SecondsSince(start)});
   loaded->grammars = std::make_shared<grammar::GrammarCache>(loaded->tokenizer);
+  constexpr auto kFirstTokens = std::chrono::seconds(2);
+  if (BytesAwaitingHugePages() != 0) {
+    loaded->huge_pages = std::make_shared<HugePageMaker>(kFirstTokens);
+  }
   return loaded;
 }
 

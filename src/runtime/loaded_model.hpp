@@ -13,6 +13,10 @@
 #include "model/model.hpp"
 #include "tokenizer/tokenizer.hpp"
 
+namespace bittern {
+class HugePageMaker;
+}
+
 namespace bittern::runtime {
 
 class LayoutCache;
@@ -48,6 +52,8 @@ struct LoadedModel {
   double load_s = 0;
   /// Grammars over this vocabulary; made by Load.
   std::shared_ptr<grammar::GrammarCache> grammars = {};
+  /// Makes huge pages of weights that got none while loading; made by Load.
+  std::shared_ptr<HugePageMaker> huge_pages = {};
 };
 
 }  // namespace bittern::runtime

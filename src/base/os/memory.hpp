@@ -27,6 +27,13 @@ void GivePages(void* pages, std::size_t bytes) noexcept;
 [[nodiscard]] bool SetAccess(void* pages, std::size_t bytes, bool allowed) noexcept;
 /// A wish that costs only speed where it is refused. Whole pages of TakePages.
 void WishHugePages(void* pages, std::size_t bytes) noexcept;
+/// Bytes of huge pages that lie ready, so that they come at once; the largest number where the
+/// system does not say.
+[[nodiscard]] std::uint64_t ReadyHugeBytes() noexcept;
+/// Moves 2 MiB of TakePages, at such a border, into a huge page, which takes milliseconds where
+/// none lies ready. Memory that was never touched stays so. False if the system has no room for
+/// one.
+bool MakeHugePage(void* pages) noexcept;
 
 /// The first `bytes` of a file, read-only; null and errno. The file may be closed afterwards.
 [[nodiscard]] const std::byte* MapFile(int file, std::size_t bytes) noexcept;

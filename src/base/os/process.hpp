@@ -28,6 +28,9 @@ std::uint64_t AllowOpenFiles(std::uint64_t wanted);
 /// after. Does nothing where no process forks.
 void WatchForks(void (*before)(), void (*in_parent)(), void (*in_child)());
 
+/// From now on the calling thread runs only where no other wants to, as far as the system lets it.
+void YieldToAllOthers() noexcept;
+
 /// 32 bits from the system, or from the clock where it has none ready. Never waits. Not for
 /// secrets.
 [[nodiscard]] std::uint32_t Random() noexcept;

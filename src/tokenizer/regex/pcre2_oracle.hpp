@@ -159,7 +159,9 @@ class Comparable {
       const bool new_to_pcre2 = unassigned.Match(text) != 0;
       const bool new_to_utf8proc =
           utf8proc_category(static_cast<utf8proc_int32_t>(c)) == UTF8PROC_CATEGORY_CN;
-      comparable_[c] = new_to_pcre2 == new_to_utf8proc;
+      // CJK extension I came with Unicode 15.1, after the table of Han in code_points.cpp.
+      const bool new_to_table = c >= 0x2ebf0 && c <= 0x2ee5d;
+      comparable_[c] = new_to_pcre2 == new_to_utf8proc && !new_to_table;
       if (!comparable_[c]) ++num_excluded_;
     }
   }

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Figures of /proc, huge pages, random numbers, the folders of the XDG specification.
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -89,6 +94,43 @@ void AddFigures(ProcessUsage* usage) {
 
 void WishHugePages(void* pages, std::size_t bytes) noexcept {
   madvise(pages, bytes, MADV_HUGEPAGE);
+}
+
+/// /proc/buddyinfo: "Node 0, zone Normal" and the free blocks of 2^0, 2^1, ... pages.
+std::uint64_t ReadyHugeBytes() noexcept {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  if (FirstLine("/sys/kernel/mm/transparent_hugepage/enabled").ends_with("[never]")) return kMost;
+  std::FILE* file = std::fopen("/proc/buddyinfo", "re");
+  if (file == nullptr) return kMost;
+  constexpr int kOrder = 9;  // 2 MiB of pages of 4 KiB
+  std::uint64_t pages = 0;
+  char line[512];
+  while (std::fgets(line, sizeof line, file) != nullptr) {
+    const char* at = std::strstr(line, "zone");
+    if (at == nullptr) continue;
+    at += std::strcspn(at, " ");
+    at += std::strspn(at, " ");
+    at += std::strcspn(at, " ");  // the zone's name
+    char* end = nullptr;
+    for (int order = 0;; ++order, at = end) {
+      const std::uint64_t blocks = std::strtoull(at, &end, 10);
+      if (end == at) break;
+      if (order >= kOrder) pages += blocks << order;
+    }
+  }
+  std::fclose(file);
+  return pages * PageSize();
+}
+
+bool MakeHugePage(void* pages) noexcept {
+  constexpr int kCollapse = 25;  // MADV_COLLAPSE, of Linux 6.1; older kernels say EINVAL
+  constexpr std::size_t kHugePage = std::size_t{2} << 20;
+  return madvise(pages, kHugePage, kCollapse) == 0 || errno == EINVAL;
+}
+
+void YieldToAllOthers() noexcept {
+  const sched_param none{};
+  static_cast<void>(sched_setscheduler(0, SCHED_IDLE, &none));
 }
 
 std::uint64_t TotalMemory() { return MemoryFigure("MemTotal:"); }

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cerrno>
+#include <limits>
 #include <string>
 
 #include "base/os/cpus.hpp"
@@ -59,6 +60,9 @@ void AddFigures(ProcessUsage* usage) {
 }
 
 void WishHugePages(void* /*pages*/, std::size_t /*bytes*/) noexcept {}
+std::uint64_t ReadyHugeBytes() noexcept { return std::numeric_limits<std::uint64_t>::max(); }
+bool MakeHugePage(void* /*pages*/) noexcept { return true; }
+void YieldToAllOthers() noexcept {}
 
 std::uint64_t TotalMemory() { return Number("hw.memsize"); }
 

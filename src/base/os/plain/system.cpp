@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 #include <memory>
 
 #include "base/os/cpus.hpp"
@@ -24,6 +25,9 @@ namespace bittern::os {
 timespec ChangeTimeOf(const struct stat& info) noexcept { return info.st_mtim; }
 void AddFigures(ProcessUsage* /*usage*/) {}
 void WishHugePages(void* /*pages*/, std::size_t /*bytes*/) noexcept {}
+std::uint64_t ReadyHugeBytes() noexcept { return std::numeric_limits<std::uint64_t>::max(); }
+bool MakeHugePage(void* /*pages*/) noexcept { return true; }
+void YieldToAllOthers() noexcept {}
 std::uint64_t TotalMemory() { return 0; }
 std::uint64_t AvailableMemory() { return 0; }
 std::uint64_t RoomForPages() { return 0; }

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <limits>
 
 #include "base/os/windows/windows.hpp"
 
@@ -68,6 +69,8 @@ bool SetAccess(void* pages, std::size_t bytes, bool allowed) noexcept {
 
 /// Large pages need a privilege that users do not have.
 void WishHugePages(void* /*pages*/, std::size_t /*bytes*/) noexcept {}
+std::uint64_t ReadyHugeBytes() noexcept { return std::numeric_limits<std::uint64_t>::max(); }
+bool MakeHugePage(void* /*pages*/) noexcept { return true; }
 
 const std::byte* MapFile(int file, std::size_t bytes) noexcept {
   const auto handle = reinterpret_cast<HANDLE>(_get_osfhandle(file));

@@ -58,6 +58,8 @@ std::uint64_t AllowOpenFiles(std::uint64_t wanted) { return wanted; }
 
 void WatchForks(void (* /*before*/)(), void (* /*in_parent*/)(), void (* /*in_child*/)()) {}
 
+void YieldToAllOthers() noexcept { SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_IDLE); }
+
 std::uint32_t Random() noexcept {
   std::uint32_t value = 0;
   if (RtlGenRandom(&value, sizeof value) != 0) return value;

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// One list for the process. Its lock is held while a page is made, so that no memory is given back
+// meanwhile, and while the process forks, so that a child finds it free.
+#include "base/huge_pages.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/os/memory.hpp"
+#include "base/os/process.hpp"
+#include "base/os/waiting.hpp"
+
+namespace bittern {
+namespace {
+
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+constexpr std::size_t kSpare = std::size_t{64} << 20;  // that lies ready for others
+constexpr int kMostRefused = 32;                       // one after the other
+
+struct Waiting {
+  std::byte* data;
+  std::size_t bytes, done;
+};
+
+struct List {
+  std::mutex mutex;
+  std::vector<Waiting> waiting;
+  int refused = 0;
+};
+
+/// Never destroyed: buffers of static objects may be given back late.
+List& TheList() {
+  static List* const list = [] {
+    auto* made = new List;  // NOLINT: see above
+    os::WatchForks([] { TheList().mutex.lock(); }, [] { TheList().mutex.unlock(); },
+                   [] { TheList().mutex.unlock(); });
+    return made;
+  }();
+  return *list;
+}
+
+}  // namespace
+
+void WishOrAwaitHugePages(std::byte* data, std::size_t bytes) noexcept {
+  if (os::ReadyHugeBytes() >= bytes + kSpare) return os::WishHugePages(data, bytes);
+  AwaitHugePages(data, bytes);
+}
+
+void AwaitHugePages(std::byte* data, std::size_t bytes) noexcept {
+  const std::scoped_lock lock(TheList().mutex);
+  TheList().waiting.push_back({data, bytes, 0});
+}
+
+void ForgetHugePages(const std::byte* data) noexcept {
+  const std::scoped_lock lock(TheList().mutex);
+  std::erase_if(TheList().waiting, [&](const Waiting& one) { return one.data == data; });
+}
+
+bool MakeNextHugePage() noexcept {
+  List& list = TheList();
+  const std::scoped_lock lock(list.mutex);
+  while (!list.waiting.empty()) {
+    Waiting& next = list.waiting.front();
+    if (next.bytes - next.done < kHugePage || list.refused >= kMostRefused) {
+      os::WishHugePages(next.data, next.bytes);  // for pages that are touched later
+      list.waiting.erase(list.waiting.begin());
+      continue;
+    }
+    const bool made = os::MakeHugePage(next.data + next.done);
+    next.done += kHugePage;
+    list.refused = made ? 0 : list.refused + 1;
+    return true;
+  }
+  list.refused = 0;
+  return false;
+}
+
+std::size_t BytesAwaitingHugePages() noexcept {
+  const std::scoped_lock lock(TheList().mutex);
+  std::size_t bytes = 0;
+  for (const Waiting& one : TheList().waiting) bytes += one.bytes - one.done;
+  return bytes;
+}
+
+HugePageMaker::HugePageMaker(std::chrono::milliseconds after)
+    : thread_([this, after] { Run(after); }) {}
+
+HugePageMaker::~HugePageMaker() {
+  {
+    const std::scoped_lock lock(mutex_);
+    ended_ = true;
+  }
+  ends_.notify_all();
+  thread_.join();
+}
+
+void HugePageMaker::Run(std::chrono::milliseconds after) {
+  os::YieldToAllOthers();
+  std::unique_lock lock(mutex_);
+  ends_.wait_for(lock, after, [this] { return ended_; });
+  while (!ended_) {
+    lock.unlock();
+    const bool more = MakeNextHugePage();
+    lock.lock();
+    if (!more) return;
+  }
+}
+
+}  // namespace bittern
