@@ -28,7 +28,7 @@ class Linked(NamedTuple):
     source: str = ""  # what a download has it from (tools/release_deps.sh); empty: this package
 
 
-# By Debian package. Boost's licence, CC0 and the exceptions of GCC and LLVM ask for nothing in binaries; OpenSSL's
+# By Debian package. Boost's licence, zlib's, CC0 and the exceptions of GCC and LLVM ask for nothing in binaries; OpenSSL's
 # licence is Bittern's own.
 LINKED = {
     "libfmt-dev": Linked("MIT", "fmt", "{fmt}"),
@@ -39,6 +39,8 @@ LINKED = {
     "libexpected-dev": Linked("CC0-1.0"),
     "libboost-dev": Linked("BSL-1.0", kinds=PROGRAMS),
     "libssl-dev": Linked("Apache-2.0", kinds=PROGRAMS, source="openssl"),
+    "zlib1g-dev": Linked("Zlib", kinds=(PROGRAM,)),  # what OpenSSL calls from Debian 13 on
+    "libzstd-dev": Linked("BSD-3-Clause", "zstd", "Zstandard", (PROGRAM,)),  # the same
     "libcurl4-openssl-dev": Linked("curl", "curl", "curl", DOWNLOADS, "curl"),
     "libstdc++-12-dev": Linked("GPL-3.0-or-later WITH GCC-exception-3.1", kinds=(LIBRARY, PROGRAM)),
     "g++-mingw-w64-x86-64-posix": Linked("GPL-3.0-or-later WITH GCC-exception-3.1", kinds=(WINDOWS,)),

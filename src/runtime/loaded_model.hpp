@@ -52,8 +52,7 @@ struct LoadedModel {
   double load_s = 0;
   /// Grammars over this vocabulary; made by Load.
   std::shared_ptr<grammar::GrammarCache> grammars = {};
-  /// Makes huge pages of weights that got none while loading; made by Load.
-  std::shared_ptr<HugePageMaker> huge_pages = {};
+  std::shared_ptr<HugePageMaker> huge_pages = {};  ///< for weights that got none while loading
 };
 
 }  // namespace bittern::runtime
