@@ -16,7 +16,7 @@ AGENT = f"""#!/bin/sh
 number=${{1##*.}}
 shift
 exec ip netns exec {NAME}$number unshare --uts sh -c 'hostname "$0"; shift; exec taskset -c "$1" sh -c "$2"' \\
-  {NAME}$number - $(((number - 1) % $(nproc))) "$*"
+  {NAME}$number - $(((number - 1) % $(nproc --all))) "$*"
 """
 
 
