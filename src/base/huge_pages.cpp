@@ -3,12 +3,11 @@
 // meanwhile, and while the process forks, so that a child finds it free.
 #include "base/huge_pages.hpp"
 
-#include <algorithm>
+#include <mutex>
 #include <vector>
 
 #include "base/os/memory.hpp"
 #include "base/os/process.hpp"
-#include "base/os/waiting.hpp"
 
 namespace bittern {
 namespace {
@@ -83,26 +82,24 @@ std::size_t BytesAwaitingHugePages() noexcept {
 }
 
 HugePageMaker::HugePageMaker(std::chrono::milliseconds after)
-    : thread_([this, after] { Run(after); }) {}
+    : process_(os::ProcessId()), thread_([this, after] { Run(after); }) {}
 
 HugePageMaker::~HugePageMaker() {
-  {
-    const std::scoped_lock lock(mutex_);
-    ended_ = true;
+  if (process_ != os::ProcessId()) {
+    thread_.detach();
+    return;
   }
-  ends_.notify_all();
+  ended_ = true;
   thread_.join();
 }
 
+/// Sleeps in short pieces rather than on a lock that a child of this process could never destroy.
 void HugePageMaker::Run(std::chrono::milliseconds after) {
+  constexpr std::chrono::milliseconds kPiece(5);
   os::YieldToAllOthers();
-  std::unique_lock lock(mutex_);
-  ends_.wait_for(lock, after, [this] { return ended_; });
-  while (!ended_) {
-    lock.unlock();
-    const bool more = MakeNextHugePage();
-    lock.lock();
-    if (!more) return;
+  const auto begin = std::chrono::steady_clock::now() + after;
+  while (!ended_ && std::chrono::steady_clock::now() < begin) std::this_thread::sleep_for(kPiece);
+  while (!ended_ && MakeNextHugePage()) {
   }
 }
 

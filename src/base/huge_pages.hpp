@@ -4,10 +4,9 @@
 // at once only where they lie ready. The others wait, and get them once the first tokens are out.
 #pragma once
 
+#include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
-#include <mutex>
 #include <thread>
 
 namespace bittern {
@@ -32,15 +31,14 @@ class HugePageMaker {
   explicit HugePageMaker(std::chrono::milliseconds after);
   HugePageMaker(const HugePageMaker&) = delete;
   HugePageMaker& operator=(const HugePageMaker&) = delete;
-  /// Within the time of one page.
+  /// Within the time of one page. In a child of this process, which has no such thread, at once.
   ~HugePageMaker();
 
  private:
   void Run(std::chrono::milliseconds after);
 
-  std::mutex mutex_;
-  std::condition_variable ends_;
-  bool ended_ = false;
+  std::atomic<bool> ended_ = false;
+  long process_;
   std::thread thread_;  // the last member: it uses the others
 };
 

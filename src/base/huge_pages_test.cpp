@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 
 #include "base/os/memory.hpp"
 
@@ -77,6 +79,24 @@ TEST(HugePages, AThreadEndsBeforeItBegins) {
     const HugePageMaker maker(std::chrono::hours(1));
   }
   EXPECT_EQ(BytesAwaitingHugePages(), kFourPages);
+  ForgetHugePages(pages.data());
+}
+
+// A child may give back a model that its parent has loaded.
+TEST(HugePages, AChildDoesNotWaitForItsParentsThread) {
+  const Pages pages;
+  AwaitHugePages(pages.data(), kFourPages);
+  {
+    const auto maker = std::make_unique<HugePageMaker>(std::chrono::hours(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // so that it waits
+    EXPECT_EXIT(
+        {
+          maker->~HugePageMaker();
+          ForgetHugePages(pages.data());
+          std::_Exit(BytesAwaitingHugePages() == 0 ? 3 : 4);
+        },
+        testing::ExitedWithCode(3), "");
+  }
   ForgetHugePages(pages.data());
 }
 
