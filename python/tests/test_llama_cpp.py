@@ -186,7 +186,7 @@ class Names(unittest.TestCase):
         ask = {"max_tokens": 20, "temperature": 1.5}
         self.assertEqual(LLAMA("On the", **ask)["choices"], LLAMA("On the", seed=1, **ask)["choices"])
         self.assertNotEqual(LLAMA("On the", **ask)["choices"], LLAMA("On the", seed=2, **ask)["choices"])
-        drawn = {Llama()("On the", **ask)["choices"][0]["text"] for _ in range(3)}
+        drawn = {Llama()("On the", **ask)["choices"][0]["text"] for _ in range(10)}  # a fifth of the draws are alike
         self.assertGreater(len(drawn), 1)
 
     @unittest.skipIf(numpy is None, "needs NumPy")
