@@ -98,10 +98,11 @@ void WishHugePages(void* pages, std::size_t bytes) noexcept {
 
 /// /proc/buddyinfo: "Node 0, zone Normal" and the free blocks of 2^0, 2^1, ... pages.
 std::uint64_t ReadyHugeBytes() noexcept {
-  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
-  if (FirstLine("/sys/kernel/mm/transparent_hugepage/enabled").ends_with("[never]")) return kMost;
+  constexpr std::uint64_t kNotTold = std::numeric_limits<std::uint64_t>::max();
+  if (FirstLine("/sys/kernel/mm/transparent_hugepage/enabled").ends_with("[never]"))
+    return kNotTold;
   std::FILE* file = std::fopen("/proc/buddyinfo", "re");
-  if (file == nullptr) return kMost;
+  if (file == nullptr) return kNotTold;
   constexpr int kOrder = 9;  // 2 MiB of pages of 4 KiB
   std::uint64_t pages = 0;
   char line[512];
