@@ -160,11 +160,12 @@ class Batch(Folder):
             self.run_batch("other", 2, resume=True)
 
     def test_what_a_worker_would_refuse(self):
+        before = set(workers())  # of a test before, which are about to end
         for settings, kind in (({"temprature": 1}, bittern.UnknownSettingError), ({"kernel": "auto"}, bittern.ArgumentError),
                                ({"n_predict": "x"}, bittern.ArgumentError)):
             with self.assertRaises(kind):
                 bittern.ray.batch(self.path("in"), self.path("refused"), MODEL, **settings)
-        self.assertEqual(workers(), [])
+        self.assertLessEqual(set(workers()), before)
 
     def test_dataset_of_prompts(self):
         rows = bittern.ray.prompts(["In the beginning", "And he said"], max_tokens=3)
