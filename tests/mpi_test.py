@@ -116,7 +116,7 @@ class SameBytes(unittest.TestCase):
         self.assertEqual(mpirun(3, *words).stdout, expected)
 
 
-# MPI's own messages to its daemon have padding that nobody set.
+# Open MPI sends uninitialised padding to its daemon.
 OF_MPI = """{
   padding
   Memcheck:Param

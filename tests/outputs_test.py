@@ -122,6 +122,8 @@ class Outputs(unittest.TestCase):
                     self.assertIn(victim, message)
                     if command not in ("convert", "set", "rm"):
                         self.refused([*words, "--force"])
+                    if command == "doctor":
+                        self.refused([*words, "--overwrite"])
 
     def test_the_model_of_the_environment_stays(self):
         for key in RUNS:

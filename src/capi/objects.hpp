@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/aligned_buffer.hpp"
+#include "base/memory/aligned_buffer.hpp"
 #include "base/threads/process_fork.hpp"
 #include "capi/call.hpp"
 #include "proof/receipt/receipt.hpp"

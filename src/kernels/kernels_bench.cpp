@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/aligned_buffer.hpp"
+#include "base/memory/aligned_buffer.hpp"
 #include "kernels/registry.hpp"
 #include "quant/layouts/screen_planes.hpp"
 #include "quant/layouts/skip_layouts.hpp"

@@ -163,8 +163,12 @@ float* KvSequence::state(int index) noexcept {
   return state().data() + static_cast<std::size_t>(index) * pool_->layer_state_;
 }
 
-std::span<float> KvSequence::state() const noexcept {
+std::span<float> KvSequence::state() noexcept {
   return state_ == nullptr ? std::span<float>() : state_->values();
+}
+
+std::span<const float> KvSequence::state() const noexcept {
+  return state_ == nullptr ? std::span<const float>() : std::span<const float>(state_->values());
 }
 
 std::uint64_t KvSequence::state_id() const noexcept { return state_ == nullptr ? 0 : state_->id(); }

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "base/aligned_buffer.hpp"
+#include "base/memory/aligned_buffer.hpp"
 #include "base/result.hpp"
 #include "kernels/sizes.h"
 #include "model/config.hpp"
@@ -144,11 +144,11 @@ class KvSequence {
   /// KvPool::BlocksBefore of each: what a kernel finds positions by (kernels::AttentionArgs).
   [[nodiscard]] std::span<const std::uint32_t> blocks() const noexcept { return blocks_; }
 
-  /// The state of delta layer `index` (of those alone), DeltaShape::state_size() floats. REQUIRES:
-  /// reserved.
+  /// DeltaShape::state_size() floats of delta layer `index` (of those alone). REQUIRES: reserved.
   [[nodiscard]] float* state(int index) noexcept;
   /// All of it; empty where there is none, or nothing was reserved yet.
-  [[nodiscard]] std::span<float> state() const noexcept;
+  [[nodiscard]] std::span<const float> state() const noexcept;
+  [[nodiscard]] std::span<float> state() noexcept;
   /// Its number in the log, 0 where there is none; and a sequence that takes one as its own.
   [[nodiscard]] std::uint64_t state_id() const noexcept;
   void UseState(std::shared_ptr<RecurrentState> state) noexcept;

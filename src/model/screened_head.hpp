@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "base/aligned_buffer.hpp"
+#include "base/memory/aligned_buffer.hpp"
 #include "base/result.hpp"
 #include "base/threads/thread_pool.hpp"
 

@@ -10,8 +10,8 @@
 #include <memory>
 #include <vector>
 
-#include "base/aligned_buffer.hpp"
 #include "base/decision.hpp"
+#include "base/memory/aligned_buffer.hpp"
 #include "base/result.hpp"
 #include "base/threads/thread_pool.hpp"
 #include "formats/checkpoint.hpp"

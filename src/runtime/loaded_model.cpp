@@ -6,7 +6,7 @@
 
 #include <chrono>
 
-#include "base/huge_pages.hpp"
+#include "base/memory/huge_pages.hpp"
 #include "formats/architecture.hpp"
 #include "kernels/registry.hpp"
 #include "model/matrix_layout.hpp"
@@ -75,6 +75,7 @@ Result<std::shared_ptr<const LoadedModel>> LoadUnnamed(formats::Checkpoint check
                                                        const LoadOptions& options,
                                                        ThreadPool& pool) {
   const auto start = std::chrono::steady_clock::now();
+  const HugePagesMayWait loading;
   for (const std::string& text : options.overrides) {
     BITTERN_TRY(checkpoint.metadata().Override(text));
   }

@@ -10,6 +10,7 @@ import os
 import random
 import re
 import shutil
+import socket
 import statistics
 import tempfile
 
@@ -94,7 +95,6 @@ async def converse(port, session, dice, taken):
 
 
 def free_port():
-    import socket
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
@@ -129,7 +129,7 @@ async def trial(balance, conversations, at_once, room):
     return {"found": sum(replica.found for replica in replicas) / asked,
             "known": sum(replica.known for replica in replicas) / asked,
             "median": statistics.median(taken), "p95": taken[int(len(taken) * 0.95)],
-            "busiest": max(counts) / statistics.mean(counts), "requests": len(taken)}
+            "busiest": max(counts) / statistics.mean(counts)}
 
 
 def table(conversations=600, at_once=160, room=24_000):

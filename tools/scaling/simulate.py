@@ -88,8 +88,9 @@ class Simulation:
         """Through the card of the sender, the way, and the card of the receiver."""
         out = max(self.now, self.card_out[rank]) + size * self.link.per_byte
         self.card_out[rank] = out
-        there = max(out + self.link.latency, self.card_in[to])
-        self.card_in[to] = there + size * self.link.per_byte if there > out + self.link.latency else there
+        # The last byte is there when it has come, and when the receiver's card has taken all messages before and this one.
+        there = max(out + self.link.latency, self.card_in[to] + size * self.link.per_byte)
+        self.card_in[to] = there
         self.at(there, self.arrive, (to, rank, tag))
 
     def arrive(self, key):

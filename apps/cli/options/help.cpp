@@ -52,13 +52,13 @@ constexpr GroupOf kCommandTable[] = {
     {"Tokens and the shell", ""},
 };
 
-std::string_view GroupOfCommand(const CLI::App& command) {
+/// The row of the table for a command, and its place in that row.
+std::pair<const GroupOf*, std::size_t> PlaceOfCommand(const CLI::App& command) {
   for (const GroupOf& row : kCommandTable) {
-    if (row.names.find(fmt::format(" {} ", command.get_name())) != std::string_view::npos) {
-      return row.group;
-    }
+    const std::size_t place = row.names.find(fmt::format(" {} ", command.get_name()));
+    if (place != std::string_view::npos) return {&row, place};
   }
-  return std::end(kCommandTable)[-1].group;
+  return {std::end(kCommandTable) - 1, 0};
 }
 
 /// The heading for a flag; the sampler's own table says which of its flags are common.
@@ -159,13 +159,7 @@ std::vector<const CLI::Option*> Positionals(const CLI::App& app) {
 std::vector<const CLI::App*> CommandsOf(const CLI::App& app) {
   auto commands = app.get_subcommands([](const CLI::App*) { return true; });
   if (app.get_parent() != nullptr) return commands;
-  const auto place = [](const CLI::App* command) {
-    std::size_t group = 0, in_group = 0;
-    while (kCommandTable[group].group != GroupOfCommand(*command)) ++group;
-    in_group = kCommandTable[group].names.find(fmt::format(" {} ", command->get_name()));
-    return std::pair(group, in_group);
-  };
-  std::ranges::stable_sort(commands, {}, place);
+  std::ranges::stable_sort(commands, {}, [](const CLI::App* one) { return PlaceOfCommand(*one); });
   return commands;
 }
 
@@ -201,7 +195,8 @@ class HelpFormatter final : public CLI::FormatterBase {
     if (!places.empty()) text += "\n" + places;
     std::string_view last;
     for (const CLI::App* command : CommandsOf(*app)) {
-      const auto group = app->get_parent() == nullptr ? GroupOfCommand(*command) : "Actions";
+      const auto group =
+          app->get_parent() == nullptr ? PlaceOfCommand(*command).first->group : "Actions";
       if (group != last) text += fmt::format("\n{}:\n", last = group);
       text += Row(command->get_name(), command->get_description());
     }

@@ -8,10 +8,10 @@
 #include <fstream>
 #include <limits>
 
-#include "base/aligned_buffer.hpp"
 #include "base/bytes.hpp"
 #include "base/files/mapped_file.hpp"
 #include "base/files/npy.hpp"
+#include "base/memory/aligned_buffer.hpp"
 
 namespace bittern {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network that several ranks share out gives the bits of a single process: logits, candidates,
-// chosen logits, hidden states, values at every step and tokens that are not finite, for sequences
-// that share pages, in batches and one by one. The slow twin is the same model in one process.
+// A network that several ranks share out gives the bits of a single process, which is its slow
+// twin. Logits, candidates, hidden states and the values at every step are compared, for sequences
+// that share pages, in batches and one by one.
 #include <gtest/gtest.h>
 
 #include <algorithm>

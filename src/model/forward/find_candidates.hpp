@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "base/aligned_buffer.hpp"
+#include "base/memory/aligned_buffer.hpp"
 #include "base/result.hpp"
 #include "model/candidates.hpp"
 #include "model/forward/rows.hpp"

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "base/aligned_buffer.hpp"
+#include "base/memory/aligned_buffer.hpp"
 #include "kernels/kernel.h"
 #include "model/batch.hpp"
 #include "model/forward/find_candidates.hpp"

@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
-#include "base/aligned_buffer.hpp"
 #include "base/decision.hpp"
+#include "base/memory/aligned_buffer.hpp"
 #include "formats/checkpoint.hpp"
 #include "model/load_options.hpp"
 

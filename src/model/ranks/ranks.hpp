@@ -21,11 +21,11 @@ enum class RankStep : std::uint8_t { kTold, kHeads, kOutput, kNeurons, kDown, kH
 inline constexpr const char* kRankStepNames[] = {
     "pass told", "attention", "o_proj", "gate and up", "down_proj", "output head", "other"};
 
-/// Exchanges that a rank took part in. bytes: those of others that it got, and on rank 0 those that
-/// it told the others; seconds: from the call to its end, the wait for slower ranks among them.
+/// The exchanges of a rank.
 struct RankTraffic {
-  std::uint64_t messages = 0, bytes = 0;
-  double seconds = 0;
+  std::uint64_t messages = 0;
+  std::uint64_t bytes = 0;  ///< received; on rank 0 also what it broadcasts
+  double seconds = 0;       ///< with the wait for slower ranks
 };
 using RankTraffics = std::array<RankTraffic, std::size(kRankStepNames)>;
 

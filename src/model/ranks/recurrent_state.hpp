@@ -9,11 +9,11 @@
 #include <span>
 #include <vector>
 
-#include "base/aligned_buffer.hpp"
+#include "base/memory/aligned_buffer.hpp"
 
 namespace bittern::model {
 
-/// Changes of a pool's pages and states beside those of forward passes, in their order.
+/// The changes that callers make to a pool's pages and states between forward passes, in order.
 struct PageLog {
   struct Copy {
     std::uint32_t from, to;
@@ -28,7 +28,8 @@ struct PageLog {
   std::vector<StateChange> states = {};
 };
 
-/// Floats. With a log its life is noted there. Thread rule: that of the pool.
+/// The floats of one state. With a log, its begin, its copies and its end are noted there. Not
+/// thread-safe, as its pool is not.
 class RecurrentState {
  public:
   /// Zeros; null where there is no memory. log: null, or noted in it.

@@ -9,7 +9,7 @@
 #include <chrono>
 #include <vector>
 
-#include "base/aligned_buffer.hpp"
+#include "base/memory/aligned_buffer.hpp"
 #include "kernels/registry.hpp"
 #include "model/matrix_layout.hpp"
 #include "quant/layouts/tile16.hpp"

@@ -12,9 +12,9 @@
 #include <sstream>
 #include <vector>
 
-#include "base/aligned_buffer.hpp"
 #include "base/files/atomic_file.hpp"
 #include "base/json/json.hpp"
+#include "base/memory/aligned_buffer.hpp"
 #include "kernels/registry.hpp"
 #include "model/matrix_layout.hpp"
 #include "quant/layouts/tile48.hpp"

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-#include "base/aligned_buffer.hpp"
+#include "base/memory/aligned_buffer.hpp"
 #include "base/os/cpus.hpp"
 #include "base/os/memory.hpp"
 #include "kernels/registry.hpp"

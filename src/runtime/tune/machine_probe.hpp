@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small measurements of the machine a benchmark runs on, as rulers for its figures: how fast the
-// memory can be read, how fast the matrix kernel multiplies when nothing comes from memory, what
-// the CPU packages use. Each takes well under two seconds.
+// Small measurements of this machine, as rulers for the figures of a benchmark: the rate at which
+// memory is read, the rate of the matrix kernel on data in cache, the energy of the CPU packages.
+// Each takes well under two seconds.
 #pragma once
 
 #include <cstddef>
@@ -25,9 +25,8 @@ namespace bittern::runtime {
 /// free where that is less; at least 16 MiB.
 [[nodiscard]] std::size_t ProbeBytes();
 
-/// Bytes per second with which all threads of `pool` together read a buffer of `bytes` (huge pages
-/// where the system has them), each its own contiguous share as decode does: the median of seven
-/// passes. Error kOutOfMemory.
+/// Bytes per second with which all threads of `pool` together read a buffer of `bytes`. Each reads
+/// one contiguous share, as decode does. The median of seven passes. Error kOutOfMemory.
 [[nodiscard]] Result<double> MeasureReadBandwidth(ThreadPool& pool, std::size_t bytes);
 
 /// Multiply-adds per second of Tile16Ops::gemm on operands that stay in cache, all threads

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The system may give huge pages or not; either way no byte changes, and the list comes to its end.
-#include "base/huge_pages.hpp"
+#include "base/memory/huge_pages.hpp"
 
 #include <gtest/gtest.h>
 
@@ -55,6 +55,20 @@ TEST(HugePages, MemoryGivenBackWaitsNoMore) {
   EXPECT_EQ(BytesAwaitingHugePages(), kFourPages);
   ForgetHugePages(second.data());
   EXPECT_FALSE(MakeNextHugePage());
+}
+
+// Nobody would make huge pages of what is taken after a load.
+TEST(HugePages, OnlyWhatIsLoadedWaits) {
+  const Pages pages;
+  WishOrAwaitHugePages(pages.data(), kFourPages);
+  EXPECT_EQ(BytesAwaitingHugePages(), 0u);
+  {
+    const HugePagesMayWait loading;
+    WishOrAwaitHugePages(pages.data(), kFourPages);  // waits or not: as much as lies ready
+  }
+  ForgetHugePages(pages.data());
+  WishOrAwaitHugePages(pages.data(), kFourPages);
+  EXPECT_EQ(BytesAwaitingHugePages(), 0u);
 }
 
 TEST(HugePages, AThreadMakesThem) {

@@ -2,7 +2,7 @@
 // Large buffers are mapped, so that they can have huge pages. Middle ones are mapped too: what no
 // one touches costs nothing, and what is freed goes back to the system, while the heap keeps it.
 // Small ones come from the heap.
-#include "base/aligned_buffer.hpp"
+#include "base/memory/aligned_buffer.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -12,7 +12,7 @@
 #include <new>
 #include <utility>
 
-#include "base/huge_pages.hpp"
+#include "base/memory/huge_pages.hpp"
 #include "base/os/memory.hpp"
 
 namespace bittern::internal {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // One list for the process. Its lock is held while a page is made, so that no memory is given back
-// meanwhile, and while the process forks, so that a child finds it free.
-#include "base/huge_pages.hpp"
+// meanwhile.
+#include "base/memory/huge_pages.hpp"
 
 #include <mutex>
 #include <vector>
 
 #include "base/os/memory.hpp"
 #include "base/os/process.hpp"
+#include "base/os/signals.hpp"
+#include "base/threads/process_fork.hpp"
 
 namespace bittern {
 namespace {
@@ -22,42 +24,43 @@ struct Waiting {
 };
 
 struct List {
-  std::mutex mutex;
   std::vector<Waiting> waiting;
   int refused = 0;
 };
 
 /// Never destroyed: buffers of static objects may be given back late.
 List& TheList() {
-  static List* const list = [] {
-    auto* made = new List;  // NOLINT: see above
-    os::WatchForks([] { TheList().mutex.lock(); }, [] { TheList().mutex.unlock(); },
-                   [] { TheList().mutex.unlock(); });
-    return made;
-  }();
+  static List* const list = new List;
   return *list;
 }
 
+std::mutex& ListMutex() { return ProcessMutex<List>(); }
+
+thread_local bool may_wait = false;
+
 }  // namespace
 
+HugePagesMayWait::HugePagesMayWait() noexcept { may_wait = true; }
+HugePagesMayWait::~HugePagesMayWait() { may_wait = false; }
+
 void WishOrAwaitHugePages(std::byte* data, std::size_t bytes) noexcept {
-  if (os::ReadyHugeBytes() >= bytes + kSpare) return os::WishHugePages(data, bytes);
-  AwaitHugePages(data, bytes);
+  if (may_wait && os::ReadyHugeBytes() < bytes + kSpare) return AwaitHugePages(data, bytes);
+  os::WishHugePages(data, bytes);
 }
 
 void AwaitHugePages(std::byte* data, std::size_t bytes) noexcept {
-  const std::scoped_lock lock(TheList().mutex);
+  const std::scoped_lock lock(ListMutex());
   TheList().waiting.push_back({data, bytes, 0});
 }
 
 void ForgetHugePages(const std::byte* data) noexcept {
-  const std::scoped_lock lock(TheList().mutex);
+  const std::scoped_lock lock(ListMutex());
   std::erase_if(TheList().waiting, [&](const Waiting& one) { return one.data == data; });
 }
 
 bool MakeNextHugePage() noexcept {
   List& list = TheList();
-  const std::scoped_lock lock(list.mutex);
+  const std::scoped_lock lock(ListMutex());
   while (!list.waiting.empty()) {
     Waiting& next = list.waiting.front();
     if (next.bytes - next.done < kHugePage || list.refused >= kMostRefused) {
@@ -75,17 +78,19 @@ bool MakeNextHugePage() noexcept {
 }
 
 std::size_t BytesAwaitingHugePages() noexcept {
-  const std::scoped_lock lock(TheList().mutex);
+  const std::scoped_lock lock(ListMutex());
   std::size_t bytes = 0;
   for (const Waiting& one : TheList().waiting) bytes += one.bytes - one.done;
   return bytes;
 }
 
-HugePageMaker::HugePageMaker(std::chrono::milliseconds after)
-    : process_(os::ProcessId()), thread_([this, after] { Run(after); }) {}
+HugePageMaker::HugePageMaker(std::chrono::milliseconds after) : generation_(ProcessGeneration()) {
+  const os::SignalsBlocked blocked;  // they belong to threads of the program
+  thread_ = std::thread([this, after] { Run(after); });
+}
 
 HugePageMaker::~HugePageMaker() {
-  if (process_ != os::ProcessId()) {
+  if (generation_ != ProcessGeneration()) {
     thread_.detach();
     return;
   }

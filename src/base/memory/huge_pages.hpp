@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Huge pages without waiting for them. Where the page cache fills a machine's memory, the system
-// must move pages about for each huge page, some milliseconds long. So a buffer is given huge pages
-// at once only where they lie ready. The others wait, and get them once the first tokens are out.
+// Huge pages of weights, without waiting for them. The system may have to move other pages about
+// for a huge page, which takes milliseconds. So weights get huge pages at once only where these lie
+// ready. The others wait, and get them after the first tokens.
 #pragma once
 
 #include <atomic>
@@ -11,8 +11,18 @@
 
 namespace bittern {
 
-/// Wishes for huge pages in fresh memory, which begins at such a page's border; or AwaitHugePages,
-/// where too few lie ready. Any thread.
+/// While one exists, memory that its thread takes may wait for huge pages. The thread then starts a
+/// HugePageMaker. Not nested.
+class HugePagesMayWait {
+ public:
+  HugePagesMayWait() noexcept;
+  HugePagesMayWait(const HugePagesMayWait&) = delete;
+  HugePagesMayWait& operator=(const HugePagesMayWait&) = delete;
+  ~HugePagesMayWait();
+};
+
+/// Asks for huge pages in fresh memory, which begins at the border of one. Where HugePagesMayWait
+/// and too few lie ready, AwaitHugePages instead. Any thread.
 void WishOrAwaitHugePages(std::byte* data, std::size_t bytes) noexcept;
 /// Notes memory for MakeNextHugePage. Any thread.
 void AwaitHugePages(std::byte* data, std::size_t bytes) noexcept;
@@ -38,7 +48,7 @@ class HugePageMaker {
   void Run(std::chrono::milliseconds after);
 
   std::atomic<bool> ended_ = false;
-  long process_;
+  int generation_;      // of the process that has the thread
   std::thread thread_;  // the last member: it uses the others
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "base/aligned_buffer.hpp"
+#include "base/memory/aligned_buffer.hpp"
 #include "base/os/memory.hpp"
 
 namespace bittern {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/aligned_buffer.hpp"
+#include "base/memory/aligned_buffer.hpp"
 
 #include <gtest/gtest.h>
 
