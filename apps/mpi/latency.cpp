@@ -38,6 +38,11 @@ double MedianMicroseconds(MpiRanks& ranks, std::size_t bytes) {
 int main(int argc, char** argv) {
   const char* delay = bittern::os::Variable("BITTERN_MPI_DELAY_US");
   MpiRanks ranks(&argc, &argv, delay == nullptr ? 0 : std::strtod(delay, nullptr));
+  if (argc < 2) {
+    if (ranks.leads()) std::fputs("usage: mpirun -np N mpi-latency BYTES...\n", stderr);
+    ranks.Finish();
+    return 1;
+  }
   for (int i = 1; i < argc; ++i) {
     const std::size_t bytes = std::strtoul(argv[i], nullptr, 10);
     const double median = MedianMicroseconds(ranks, bytes);

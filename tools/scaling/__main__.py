@@ -9,6 +9,7 @@ usage: python3 tools/scaling traffic            what a token exchanges, by shape
        python3 tools/scaling router             16 simulated replicas behind HAProxy
 
 LATENCY is the program mpi-latency beside bittern-mpi. MODEL has the shape of BitNet 2B-4T."""
+import inspect
 import statistics
 import sys
 
@@ -82,6 +83,8 @@ def tokens(bittern, bittern_mpi, program, model, count="32", repeats="5"):
 
 
 def hosts_table(name="BitNet 2B-4T"):
+    if name not in SHAPES:
+        sys.exit(f'shape "{name}": expected one of {", ".join(SHAPES)}')
     shape = SHAPES[name]
     counts = [count for count in (1, 2, 4, 8, 16, 32, 64) if count <= shape.most_ranks]
     print(f"{name}: tokens a second of one sequence; of hosts that read 40 GB/s\n")
@@ -99,10 +102,13 @@ def hosts_table(name="BitNet 2B-4T"):
 
 
 def main():
-    commands = {"traffic": traffic, "latency": latency, "tokens": tokens, "hosts": hosts_table, "router": router.table}
-    if len(sys.argv) < 2 or sys.argv[1] not in commands:
+    commands = {"traffic": traffic, "latency": latency, "tokens": tokens, "hosts": hosts_table, "router": lambda: router.table()}
+    command = commands.get(sys.argv[1]) if len(sys.argv) > 1 else None
+    try:
+        given = inspect.signature(command).bind(*sys.argv[2:])
+    except TypeError:  # no such command, or too few words, or too many
         sys.exit(__doc__)
-    commands[sys.argv[1]](*sys.argv[2:])
+    command(*given.args)
 
 
 main()
