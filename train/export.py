@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 import gguf
-import safetensors
+import packed
 import tokenizer
 
 TEMPERATURE = 0  # at 0.2 one text in thirteen went astray
@@ -128,11 +128,11 @@ def write_hf(folder, config, weights, tok, packed):
     for theirs, _, w in layer_tensors(config, weights):
         if packed and w.ndim == 2 and not theirs.endswith("embed_tokens"):
             codes, scale = quantise(w)
-            tensors.append((theirs + ".weight", "U8", safetensors.pack(codes)))
+            tensors.append((theirs + ".weight", "U8", packed.pack(codes)))
             tensors.append((theirs + ".weight_scale", "BF16", to_bf16(scale.reshape(1))))
         else:
             tensors.append((theirs + ".weight", "BF16", to_bf16(w)))
-    safetensors.write(folder / "model.safetensors", tensors)
+    packed.write(folder / "model.safetensors", tensors)
     for file, content in hf_texts(config, tok, packed).items():
         (folder / file).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     tok.save(folder / "tokenizer.json")
@@ -175,8 +175,8 @@ def main():
     write_hf(work / "hf-packed", config, weights, tok, True)
     write_hf(work / "hf-bf16", config, weights, tok, False)
     hashes = {"gguf": gguf.codes_hash(file),
-              "hf-packed": safetensors.codes_hash(work / "hf-packed/model.safetensors"),
-              "hf-bf16": safetensors.codes_hash(work / "hf-bf16/model.safetensors", quantise)}
+              "hf-packed": packed.codes_hash(work / "hf-packed/model.safetensors"),
+              "hf-bf16": packed.codes_hash(work / "hf-bf16/model.safetensors", quantise)}
     for what, (codes, scales) in hashes.items():
         print("%-10s codes %s  scales as bf16 %s" % (what, codes, scales))
     if len(set(hashes.values())) != 1:

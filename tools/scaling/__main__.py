@@ -3,12 +3,14 @@
 
 usage: python3 tools/scaling traffic            what a token exchanges, by shape
        python3 tools/scaling latency LATENCY    how long exchanges take here: memory, loopback, namespaces, with delays
-       python3 tools/scaling tokens BITTERN BITTERN_MPI LATENCY MODEL [TOKENS [REPEATS]]
-                                                tokens on one to four ranks, beside the simulation
+       python3 tools/scaling tokens BITTERN BITTERN_MPI LATENCY MODEL [TOKENS [REPEATS [WAY]]]
+                                                tokens on two to four ranks, beside the simulation
        python3 tools/scaling hosts [SHAPE]      the simulation to 64 hosts
        python3 tools/scaling router             16 simulated replicas behind HAProxy
 
-LATENCY is the program mpi-latency beside bittern-mpi. MODEL has the shape of BitNet 2B-4T."""
+LATENCY is the program mpi-latency beside bittern-mpi. MODEL has the shape of BitNet 2B-4T. WAY: namespaces (hosts of
+their own, as it is without it), loopback or memory."""
+import contextlib
 import inspect
 import statistics
 import sys
@@ -61,25 +63,43 @@ def latency(program):
             line(ranks, "namespaces", hosts.mpirun(ranks))
 
 
-def tokens(bittern, bittern_mpi, program, model, count="32", repeats="5"):
-    count, repeats, cores, shape = int(count), int(repeats), 2, SHAPES["BitNet 2B-4T"]
+def tokens(bittern, bittern_mpi, program, model, count="32", repeats="5", way="namespaces"):
+    count, repeats, cores, shape = int(count), int(repeats), len(network.cores()), SHAPES["BitNet 2B-4T"]
+    alone = {ranks: measure.beside(bittern, model, ranks, count, repeats) for ranks in range(2, min(4, cores) + 1)}
+    for ranks, seconds in alone.items():
+        print(f"one thread, the same on {ranks} cores: {seconds * 1e3:.1f} ms a token", flush=True)
+    bench = measure.bench_words(model, 1, count, repeats)
+    with WAYS[way]() as words:
+        two, four = (measure.latencies(program, words(ranks)) for ranks in (2, 4))
+        link = measure.fit_link(two, four, cores)
+        head("ranks", "added delay, us", "measured, ms a token", "in exchanges, ms", "simulated, ms a token", "difference")
+        whole = 0.0  # what every rank does in whole, of a token
+        for ranks, delay in ((2, 0), (2, 50), (3, 0), (3, 50), (4, 0), (4, 50)):
+            times, exchanged = measure.token_times(network.run([*words(ranks, delay), bittern_mpi, *bench]))
+            measured = statistics.median(times)
+
+            def simulated():
+                machine = simulate.machine(shape, alone[min(ranks, cores)], whole)
+                return simulate.token_seconds(shape, machine, link, ranks, cores, delay * 1e-6)
+            fitted = (ranks, delay) == (2, 0)
+            if fitted:
+                whole = max(0.0, 2 * (measured - simulated()))
+            waited = sum(step["seconds"] for step in exchanged["of_a_token"])
+            row(ranks, delay, f"{measured * 1e3:.1f}", f"{waited * 1e3:.1f}", f"{simulated() * 1e3:.1f}",
+                "fitted" if fitted else f"{simulated() / measured - 1:+.0%}")
+
+
+@contextlib.contextmanager
+def namespaces():
+    """The words of mpirun for ranks on hosts of their own."""
     if network.missing():
         sys.exit(network.missing())
-    alone = measure.both_cores(bittern, model, count, repeats)
-    print(f"one thread, the same on each core: {alone * 1e3:.1f} ms a token\n")
-    bench = measure.bench_words(model, 1, count, repeats)
     with network.hosts(4) as hosts:
-        two, four = (measure.latencies(program, hosts.mpirun(ranks)) for ranks in (2, 4))
-        link = measure.fit_link(two, four, cores)
-        machine = simulate.Machine(alone / shape.weight_bytes())
-        head("ranks", "added delay, us", "measured, ms a token", "in exchanges, ms", "simulated, ms a token", "difference")
-        for ranks, delay in ((2, 0), (2, 50), (3, 0), (4, 0)):
-            times, exchanged = measure.token_times(network.run([*hosts.mpirun(ranks, delay), bittern_mpi, *bench]))
-            measured = statistics.median(times)
-            simulated = simulate.token_seconds(shape, machine, link, ranks, cores, delay * 1e-6)
-            waited = sum(step["seconds"] for step in exchanged["of_a_token"])
-            row(ranks, delay, f"{measured * 1e3:.1f}", f"{waited * 1e3:.1f}", f"{simulated * 1e3:.1f}",
-                f"{simulated / measured - 1:+.0%}")
+        yield hosts.mpirun
+
+
+WAYS = {"namespaces": namespaces, "memory": lambda: contextlib.nullcontext(network.on_cores),
+        "loopback": lambda: contextlib.nullcontext(network.by_loopback)}
 
 
 def hosts_table(name="BitNet 2B-4T"):

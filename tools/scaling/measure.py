@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the ranks of this machine take: for an exchange, and for a token of a model; beside what simulate.py says."""
 import json
-import os
 import statistics
 import subprocess
 
@@ -28,12 +27,12 @@ def token_times(output):
     return [nanoseconds * 1e-9 / test["n_gen"] for nanoseconds in test["samples_ns"]], test["explain"].get("exchanged")
 
 
-def both_cores(program, model, tokens, repeats):
-    """Seconds of a token of one thread, while every other core does the same: what a rank has of the memory."""
+def beside(program, model, ranks, tokens, repeats):
+    """Seconds of a token of one thread, while as many others as there are ranks do the same on the next cores, at most all of
+    them: what a rank has of the memory."""
     words = [program, *bench_words(model, 1, tokens, repeats)]
-    cores = sorted(os.sched_getaffinity(0))
     jobs = [subprocess.Popen(["taskset", "-c", str(core), *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                             text=True) for core in cores]
+                             text=True) for core in network.cores()[:ranks]]
     outputs = [job.communicate()[0] for job in jobs]
     return statistics.median(time for output in outputs for time in token_times(output)[0])
 

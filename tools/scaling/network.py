@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks on hosts of their own: network namespaces of this machine, each with a host name, an address and one core, joined
+"""Ranks on cores of this machine, and on hosts of their own: network namespaces of this machine, each with a host name, an address and one core, joined
 by a bridge. Needs root, `ip` (iproute2), `unshare` and `taskset` (util-linux), and Open MPI's mpirun."""
 import contextlib
 import os
@@ -15,9 +15,22 @@ BRIDGE, NAME, NETWORK = "bitscale0", "bitscale", "10.77.19"
 AGENT = f"""#!/bin/sh
 number=${{1##*.}}
 shift
-exec ip netns exec {NAME}$number unshare --uts sh -c 'hostname "$0"; shift; exec taskset -c "$1" sh -c "$2"' \\
-  {NAME}$number - $(((number - 1) % $(nproc --all))) "$*"
+words="$*"
+set -- CORES
+shift $(((number - 1) % $#))
+exec ip netns exec {NAME}$number unshare --uts sh -c 'hostname "$0"; exec taskset -c "$1" sh -c "$2"' {NAME}$number $1 "$words"
 """
+
+
+def cores():
+    """A processor of each core, in the order in which ranks get them."""
+    def first_of(processor):
+        try:
+            with open(f"/sys/devices/system/cpu/cpu{processor}/topology/thread_siblings_list", encoding="ascii") as file:
+                return int(file.read().replace("-", ",").split(",")[0])
+        except OSError:
+            return processor
+    return sorted(set(map(first_of, os.sched_getaffinity(0))) & os.sched_getaffinity(0))
 
 
 def missing():
@@ -45,7 +58,7 @@ def _delay(delay_us):
 
 def _yields(ranks):
     """A rank that waits lets others have its core, where there are more of them than cores."""
-    return ["--mca", "mpi_yield_when_idle", "1"] if ranks > len(os.sched_getaffinity(0)) else []
+    return ["--mca", "mpi_yield_when_idle", "1"] if ranks > len(cores()) else []
 
 
 class Hosts:
@@ -54,7 +67,7 @@ class Hosts:
     def __init__(self, count, folder):
         self.count, self.agent = count, os.path.join(folder, "agent")
         with open(self.agent, "w", encoding="ascii") as file:
-            file.write(AGENT)
+            file.write(AGENT.replace("CORES", " ".join(map(str, cores()))))
         os.chmod(self.agent, 0o755)
 
     def mpirun(self, ranks, delay_us=0):
@@ -64,7 +77,7 @@ class Hosts:
                     "btl_tcp_if_include": "eth0"}
         words = [word for key, value in settings.items() for word in ("--mca", key, value)]
         return ["ip", "netns", "exec", f"{NAME}1", "unshare", "--uts", "sh", "-c",
-                f'hostname {NAME}1; exec taskset -c 0 "$@"', "sh", "mpirun", *words, *_yields(ranks), *_delay(delay_us),
+                f'hostname {NAME}1; exec taskset -c {cores()[0]} "$@"', "sh", "mpirun", *words, *_yields(ranks), *_delay(delay_us),
                 "--bind-to", "none", "-H", hosts, "-np", str(ranks)]
 
 

@@ -29,6 +29,11 @@ class Machine:
     jitter: float = 0.0
 
 
+def machine(shape, alone, whole):
+    """alone: seconds of a token of one rank that does everything; whole: of these, what each of several ranks does, too."""
+    return Machine((alone - whole) / shape.weight_bytes(), whole / (shape.layers * len(shape.steps()) + 1))
+
+
 class Simulation:
     """Ranks are generators that yield what they do next: ("work", seconds), ("send", rank, bytes, tag) or ("receive",
     rank, tag). They go on when it is done."""

@@ -17,6 +17,13 @@
 #include "base/files/mapped_file.hpp"
 #include "base/files/mapped_guard.hpp"
 
+#if defined(__SANITIZE_THREAD__)
+/// The sanitizer takes a mapping that is laid over pages for a write of them. Readers of such pages
+/// see a whole page, old or new.
+extern "C" [[gnu::visibility("default")]] const char* __tsan_default_suppressions();
+extern "C" const char* __tsan_default_suppressions() { return "race:bittern::os::ReplaceByZeros"; }
+#endif
+
 namespace bittern {
 namespace {
 
