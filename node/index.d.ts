@@ -50,6 +50,8 @@ export interface ModelSettings {
   kernel?: 'auto' | 'tile16' | 'tile48' | 'tl1' | 'tl2';
   batchKernel?: 'auto' | 'tile16' | 'vlut';
   head?: 'auto' | 'exact' | 'screened';
+  /** Bits of activations, of models that were trained without rounding them. */
+  activations?: 'auto' | 'int8' | 'int16';
   zeroSkip?: 'auto' | 'on' | 'off';
   isa?: string;
   overrideKv?: string | string[];

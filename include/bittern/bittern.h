@@ -164,8 +164,8 @@ BITTERN_API bittern_status bittern_text_part(bittern_result** result);
  * A model with its tokenizer, loaded once and never changed. Whatever uses a model keeps what it
  * needs of it, so a model may be freed before its sequences and engines.
  *
- * Settings (kind "model"): threads, kernel, batch_kernel, head, zero_skip, isa, override_kv,
- * i2s_layout, tl_tiling, layout_cache.
+ * Settings (kind "model"): threads, kernel, batch_kernel, head, zero_skip, activations, isa,
+ * override_kv, i2s_layout, tl_tiling, layout_cache.
  *
  * Threads: any number at the same time.
  */

@@ -60,8 +60,8 @@ class Model(Provable):
     """A GGUF file, a Hugging Face folder, or without a path the small built-in model.
 
     Any number of threads may use one; of generate(), stream() and their kind 8 work at the same time,
-    further ones wait. settings: threads, kernel, batch_kernel, head, zero_skip, isa, override_kv
-    (a list), layout_cache. progress(done) is told 0 to 1 while loading and may return False to
+    further ones wait. settings: threads, kernel, batch_kernel, head, zero_skip, activations,
+    isa, override_kv (a list), layout_cache. progress(done) is told 0 to 1 while loading and may return False to
     stop.
     """
 

@@ -72,6 +72,8 @@ constexpr auto kRows = std::to_array<Row>({
            "how the output head is computed: same bits, other speed and memory"),
     Choice("batch_kernel", kModel, "auto tile16 vlut", "auto",
            "how batches are multiplied; changes speed only"),
+    Choice("activations", kModel, "auto int8 int16", "auto",
+           "bits of activations, of models that were trained without rounding them"),
     Choice("zero_skip", kModel, "auto on off", "auto",
            "skip weights that would be multiplied by zero: same bits, other speed"),
     Text("isa", kModel, "", false, "instruction set to use, e.g. scalar or avx2; empty: the best"),
@@ -414,13 +416,15 @@ Result<runtime::LoadOptions> LoadOptionsOf(const Settings& settings,
   options.overrides = OverridesOf(settings);
   Take(settings, "threads", &options.num_threads);
   Take(settings, "isa", &options.weights.isa);
-  std::string kernel = "auto", head, skip, batch_kernel, file;
+  std::string kernel = "auto", head, skip, activations, batch_kernel, file;
   Take(settings, "kernel", &kernel);
   options.weights.layout = BITTERN_TRY(model::ParseMatrixLayout(kernel));
   Take(settings, "head", &head);
   options.weights.head = request::ChoiceByName(request::kHeadModes, head);
   Take(settings, "zero_skip", &skip);
   options.weights.zero_skip = request::ChoiceByName(request::kSkipModes, skip);
+  Take(settings, "activations", &activations);
+  options.weights.activations = request::ChoiceByName(request::kActivations, activations);
   Take(settings, "batch_kernel", &batch_kernel);
   options.weights.batch_kernel = request::ChoiceByName(request::kBatchKernels, batch_kernel);
   Take(settings, "layout_cache", &file);

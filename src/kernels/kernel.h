@@ -13,6 +13,15 @@
 
 namespace bittern::kernels {
 
+/// One of several int8 vectors that meet a matrix whose scales differ along a row. The fields are
+/// those of GroupedArgs.
+struct GroupedToken {
+  const int8_t* act;
+  const int32_t* act_sums;
+  const float* act_scales;
+  float* out;
+};
+
 /// A ternary matrix whose scales differ along a row, times one int8 vector. Groups have 64
 /// columns (kGroupCols); a weight scale covers one or two of them.
 struct GroupedArgs {
@@ -25,14 +34,8 @@ struct GroupedArgs {
   const int32_t* act_sums;     ///< [num_blocks * 2]: sum of each group's activations
   const float* act_scales;     ///< [num_blocks * 2]: what one step of a group is worth
   float* out;                  ///< [num_tiles * 16]
-};
-
-/// One of several int8 vectors that meet such a matrix. The fields are those of GroupedArgs.
-struct GroupedToken {
-  const int8_t* act;
-  const int32_t* act_sums;
-  const float* act_scales;
-  float* out;
+  const GroupedToken* low;  ///< the low digits (FloatOps::quantize_digits) of a vector of two, or
+                            ///< null: their product is added to that of `act`; its out is unused
 };
 
 /// A matrix whose scales differ along a row, times several vectors: as GroupedArgs says.
@@ -65,7 +68,7 @@ struct Tile16Ops {
 
   /// out[16 t + r] = sum over the groups, first to last, of
   /// (float(sum of (code - 1) * act) * weight scale) * act scale: each operation rounds once,
-  /// none is fused.
+  /// none is fused. With low digits: that of the high ones, plus that of the low ones.
   void (*gemv_grouped)(const GroupedArgs* args);
 
   /// The same for every token; weights are unpacked once for all of them.
@@ -319,6 +322,9 @@ struct FloatOps {
   /// clamped to [-127, 127]. Returns s; *sum = sum of q. (b1.58, arXiv:2402.17764, sec. 2)
   /// Where some x is not finite: returns 0, which s never is, and every q is 0.
   float (*quantize_absmax)(const float* x, size_t n, int8_t* q, int32_t* sum);
+  /// The same to 16 bits, as two digits of base 255: s = 32512 / max(|x|max, 1e-5),
+  /// q = round half even(x * s) = 255 high + low, all digits in [-127, 127]. sums: of high, of low.
+  float (*quantize_digits)(const float* x, size_t n, int8_t* high, int8_t* low, int32_t* sums);
   /// As RescaleArgs says, for every token and row.
   void (*rescale)(const RescaleArgs* args);
   /// x[i] += y[i].

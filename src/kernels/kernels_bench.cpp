@@ -97,8 +97,8 @@ void Grouped(benchmark::State& state, const Tile16Ops& ops) {
     } else {
       for (const GroupedToken& token : each) {
         const GroupedArgs args{
-            weights.data(), kGemmTiles, kBlocks,        scales.data(),    1,
-            token.act,      32,         token.act_sums, token.act_scales, token.out};
+            weights.data(), kGemmTiles,       kBlocks,   scales.data(), 1, token.act, 32,
+            token.act_sums, token.act_scales, token.out, nullptr};
         ops.gemv_grouped(&args);
       }
     }

@@ -245,10 +245,21 @@ TEST_P(Tile16, GroupedGemvEqualsItsDefinition) {
                                  plain ? 4u : 32u,
                                  g.act_sums.data() + kToken * g.groups(),
                                  g.act_scales.data() + kToken * g.groups(),
-                                 out.data()};
+                                 out.data(),
+                                 nullptr};
           ops().gemv_grouped(&args);
           for (std::size_t row = 0; row < g.c.rows(); ++row) {
             ASSERT_EQ(out[row], g.Expected(kToken, row)) << fill.name << " row " << row;
+          }
+          constexpr std::size_t kLow = 1;
+          const GroupedToken low{g.Act(kLow, plain), g.act_sums.data() + kLow * g.groups(),
+                                 g.act_scales.data() + kLow * g.groups(), nullptr};
+          GroupedArgs both = args;
+          both.low = &low;
+          ops().gemv_grouped(&both);
+          for (std::size_t row = 0; row < g.c.rows(); ++row) {
+            ASSERT_EQ(out[row], g.Expected(kToken, row) + g.Expected(kLow, row))
+                << fill.name << " row " << row << " of two digits";
           }
         }
       }

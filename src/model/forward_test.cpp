@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The forward pass on a network of random weights, against a second implementation in double
 // that knows nothing of tiles, panels, caches or threads.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -36,6 +37,7 @@ class Textbook {
 
   /// Ways to be wrong, for tests that have to see the difference.
   struct Faults {
+    bool eight_bits = false;      ///< activations of groups; right with Activations::kInt8
     bool rotates_first = false;   ///< RoPE before the norms of heads; right in hunyuan-dense
     bool long_factors = false;    ///< of a rotation that has two lists of them
     bool rotates_all = false;     ///< the layers without a window, too
@@ -89,15 +91,16 @@ class Textbook {
     return out;
   }
 
-  /// x as int8 would hold it, over each `group` of inputs.
-  static Row Quantized(const Row& x, std::size_t group) {
+  /// x as int8 would hold it, or 16 bits in two digits, over each `group` of inputs.
+  Row Quantized(const Row& x, std::size_t group) const {
+    const double most = groups_ && !faults.eight_bits ? 127 * 255 + 127 : 127;
     Row out(x.size());
     for (std::size_t first = 0; first < x.size(); first += group) {
       double largest = 1e-5;
       for (std::size_t i = first; i < first + group; ++i) {
         largest = std::fmax(largest, std::fabs(x[i]));
       }
-      const double s = 127 / largest;
+      const double s = most / largest;
       for (std::size_t i = first; i < first + group; ++i) out[i] = std::nearbyint(x[i] * s) / s;
     }
     return out;
@@ -296,6 +299,14 @@ double Cosine(const std::vector<float>& a, const Row& b) {
   return ab / std::sqrt(aa * bb);
 }
 
+double LargestDifference(const std::vector<float>& a, const Row& b) {
+  double largest = 0;
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    largest = std::fmax(largest, std::fabs(static_cast<double>(a[i]) - b[i]));
+  }
+  return largest;
+}
+
 const std::vector<std::int32_t> kTokens = {17, 3, 299, 0, 42, 42, 7, 130, 5, 88, 1, 250};
 
 TEST(Forward, EqualsTheTextbookWithSquaredRelu) {
@@ -439,6 +450,37 @@ TEST(Forward, Qwen3NormsHeadsAndQuantisesGroups) {
   EXPECT_GT(Cosine(LastLogits(whole, kTokens), Textbook(whole, true).Logits(kTokens)), 0.99999);
 }
 
+TEST(Forward, ActivationsOfGroupsHaveAsManyBitsAsAsked) {
+  for (const char* architecture : {"qwen3", "maple"}) {
+    const SmallModel small(architecture);
+    Textbook textbook(small, true);
+    const Row wide = textbook.Logits(kTokens);
+    textbook.faults.eight_bits = true;
+    const Row narrow = textbook.Logits(kTokens);
+    for (const auto& [asked, right, wrong] : {std::tuple(Activations::kAuto, &wide, &narrow),
+                                              {Activations::kInt16, &wide, &narrow},
+                                              {Activations::kInt8, &narrow, &wide}}) {
+      const auto logits = LastLogits(small, kTokens, LoadOptions{.activations = asked});
+      EXPECT_LT(LargestDifference(logits, *right), 1e-3) << architecture;
+      EXPECT_GT(LargestDifference(logits, *wrong), 1e-2) << architecture;
+    }
+  }
+}
+
+TEST(Forward, SixteenBitsAreRefusedWhereTrainingHadEight) {
+  const SmallModel small;
+  const auto path = small.Write();
+  auto pool = ThreadPool::Create(1).value();
+  Decisions decisions;
+  const auto model = Model::Load(formats::Checkpoint::Open(path).value(), pool, &decisions,
+                                 {.activations = Activations::kInt16});
+  std::filesystem::remove(path);
+  ASSERT_FALSE(model.has_value());
+  EXPECT_EQ(model.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(model.error().message,
+              testing::HasSubstr("activations=int16: this model was trained"));
+}
+
 TEST(Forward, HunyuanRotatesBeforeItNormsHeads) {
   SmallModel small("hunyuan-dense");
   small.Recode(quant::CodecOf(quant::TernaryLayout::kTq2_0), SomeScale);
@@ -447,14 +489,6 @@ TEST(Forward, HunyuanRotatesBeforeItNormsHeads) {
   EXPECT_GT(Cosine(logits, textbook.Logits(kTokens)), 0.99999);
   textbook.faults.rotates_first = false;
   EXPECT_LT(Cosine(logits, textbook.Logits(kTokens)), 0.9995);
-}
-
-double LargestDifference(const std::vector<float>& a, const Row& b) {
-  double largest = 0;
-  for (std::size_t i = 0; i < b.size(); ++i) {
-    largest = std::fmax(largest, std::fabs(static_cast<double>(a[i]) - b[i]));
-  }
-  return largest;
 }
 
 TEST(Forward, MiniCpmScalesItsStream) {

@@ -35,12 +35,18 @@ enum class BatchKernel : std::uint8_t {
   kVlut,    ///< tables across tokens (kernels::VlutOps)
 };
 
+/// How the inputs of ternary matrices are rounded, where a network was trained without: 8 or 16
+/// bits in groups of 64 columns. Other networks are computed as they were trained
+/// (docs/numerics.md).
+enum class Activations : std::uint8_t { kAuto, kInt8, kInt16 };
+
 struct LoadOptions {
   /// The layout of ternary matrices: it changes speed and memory. None: runtime::LoadedModel
   /// chooses (layout_choice.hpp), model::Model takes kTile16.
   std::optional<MatrixLayout> layout = {};
   HeadMode head = HeadMode::kAuto;
   SkipMode zero_skip = SkipMode::kAuto;
+  Activations activations = Activations::kAuto;
   BatchKernel batch_kernel = BatchKernel::kAuto;
   /// VlutOps::gain as it was measured on this machine; 0: nothing.
   double vlut_gain = 0;

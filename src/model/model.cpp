@@ -13,6 +13,25 @@ struct Model::Impl {
   std::unique_ptr<RankLeader> leader;  // on rank 0 of several
 };
 
+namespace {
+
+/// Bits of the activations, which the caller may choose where training did not.
+Result<void> ChooseActivations(Activations asked, ModelConfig* config, Decisions* decisions) {
+  if (!config->grouped_activations) {
+    if (asked != Activations::kInt16) return {};
+    return Fail(ErrorCode::kInvalidArgument,
+                "activations=int16: this model was trained with activations of 8 bits, so it takes "
+                "auto or int8");
+  }
+  config->wide_activations = asked != Activations::kInt8;
+  decisions->push_back({"activations", config->wide_activations ? "int16" : "int8",
+                        "the network was trained without rounding them", false,
+                        "activations=int8 reads prompts twice as fast and is less exact"});
+  return {};
+}
+
+}  // namespace
+
 Result<Model> Model::Load(formats::Checkpoint checkpoint, ThreadPool& pool, Decisions* decisions,
                           const LoadOptions& options) {
   const std::string path = checkpoint.path();
@@ -21,6 +40,7 @@ Result<Model> Model::Load(formats::Checkpoint checkpoint, ThreadPool& pool, Deci
     return error.code == ErrorCode::kInvalidArgument ? error : Within(path, std::move(error));
   };
   auto config = BITTERN_TRY(ReadConfig(checkpoint, decisions).map_error(named));
+  BITTERN_TRY(ChooseActivations(options.activations, &config, decisions));
   const std::uint64_t number = options.ranks == nullptr ? 0 : options.ranks->NextModel();
   auto shares = BITTERN_TRY(RankShares::Create(config, options.ranks).map_error(named));
   if (shares.shared()) {

@@ -19,12 +19,12 @@
 #include "model/config.hpp"
 #include "model/kv_pool.hpp"
 #include "model/load_options.hpp"
-#include "model/row_failure.hpp"
 
 namespace bittern::model {
 
-struct PassFacts;  // rank_leader.hpp
-struct SkipStats;  // skip_stats.hpp
+struct PassFacts;   // rank_leader.hpp
+struct RowFailure;  // row_failure.hpp
+struct SkipStats;   // skip_stats.hpp
 
 struct Weights;
 class Tracer;

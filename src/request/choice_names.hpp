@@ -26,6 +26,10 @@ inline constexpr ChoiceName<model::HeadMode> kHeadModes[] = {
     {"auto", model::HeadMode::kAuto},
     {"exact", model::HeadMode::kExact},
     {"screened", model::HeadMode::kScreened}};
+inline constexpr ChoiceName<model::Activations> kActivations[] = {
+    {"auto", model::Activations::kAuto},
+    {"int8", model::Activations::kInt8},
+    {"int16", model::Activations::kInt16}};
 inline constexpr ChoiceName<model::SkipMode> kSkipModes[] = {
     {"auto", model::SkipMode::kAuto}, {"on", model::SkipMode::kOn}, {"off", model::SkipMode::kOff}};
 inline constexpr ChoiceName<model::BatchKernel> kBatchKernels[] = {

@@ -9,6 +9,7 @@ namespace {
 TEST(ChoiceNames, GiveTheirValuesAndElseTheDefault) {
   EXPECT_EQ(ChoiceByName(kHeadModes, "screened"), model::HeadMode::kScreened);
   EXPECT_EQ(ChoiceByName(kSkipModes, "off"), model::SkipMode::kOff);
+  EXPECT_EQ(ChoiceByName(kActivations, "int8"), model::Activations::kInt8);
   EXPECT_EQ(ChoiceByName(kBatchKernels, "vlut"), model::BatchKernel::kVlut);
   EXPECT_EQ(ChoiceByName(kKvTypes, "i8"), model::KvType::kI8);
   EXPECT_EQ(ChoiceByName(kSpeculations, "always"), runtime::Speculation::kAlways);

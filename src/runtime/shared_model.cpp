@@ -34,6 +34,7 @@ struct SharedOptions {
   std::optional<model::MatrixLayout> layout;
   model::HeadMode head;
   model::SkipMode zero_skip;
+  model::Activations activations;
   model::BatchKernel batch_kernel;
   double vlut_gain;
   int num_threads;
@@ -105,6 +106,7 @@ void Announce(const formats::Checkpoint& checkpoint, const std::vector<std::stri
   out.Value(SharedOptions{.layout = options.layout,
                           .head = options.head,
                           .zero_skip = options.zero_skip,
+                          .activations = options.activations,
                           .batch_kernel = options.batch_kernel,
                           .vlut_gain = options.vlut_gain,
                           .num_threads = num_threads});
@@ -160,6 +162,7 @@ class Follower {
     options.layout = shared.layout;
     options.head = shared.head;
     options.zero_skip = shared.zero_skip;
+    options.activations = shared.activations;
     options.batch_kernel = shared.batch_kernel;
     options.vlut_gain = shared.vlut_gain;
     options.ranks = &ranks_;

@@ -93,14 +93,15 @@ class Oracle:
         return self.shaken(x / np.sqrt(np.where(squares == 0, 1, squares)) * weight[0])
 
     def quantised(self, x, of_delta=False):
-        """int8 values and the scale of each column."""
+        """Integers and the scale of each column: of 8 bits, as BitNet is trained, or of 16 bits in groups, as two digits
+        of base 255 hold them."""
         x = self.turned(x, of_delta)
         scale = np.empty_like(x)
-        step = 64 if self.grouped else x.shape[1]
+        step, most = (64, 32512) if self.grouped else (x.shape[1], 127)
         for at in range(0, x.shape[1], step):
             largest = np.abs(x[:, at:at + step]).max(-1, keepdims=True)
-            scale[:, at:at + step] = 127 / np.maximum(largest, float(np.float32(1e-5)))
-        return np.clip(np.rint(x * scale), -127, 127), scale
+            scale[:, at:at + step] = most / np.maximum(largest, float(np.float32(1e-5)))
+        return np.clip(np.rint(x * scale), -most, most), scale
 
     def linear(self, inputs, name, part=(0, 1)):
         """part: (which, of how many) of the matrix's rows."""
@@ -115,7 +116,7 @@ class Oracle:
             sums = q[:, part] @ codes[:, part].T
             out += sums / scale[:, at:at + 1] * weight_scales[:, at // group]
         live = np.where((codes != 0).any(-1, keepdims=True), weight_scales, 0)
-        most = 127 / scale.min() * codes.shape[1]
+        most = np.abs(q / scale).max() * codes.shape[1]
         self.facts.bound = max(self.facts.bound, most * max(1.0, float(live.max())))
         return self.shaken(out)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Logits beside those of transformers: small models of random ternary weights, written as Hugging Face folders and read
-by both. Inputs of its matrices are rounded to int8 in groups of 64, as Bittern rounds them; the rest is its own code.
-A model for vectors (norms of projections' inputs) has its inputs rounded in one group a token. What a network does in another
+by both. Inputs of its matrices are not rounded there; Bittern takes 16 bits, which is as good. A model for vectors (norms of
+projections' inputs) has its inputs rounded to int8 in one group a token, as Bittern rounds them. What a network does in another
 order or by another number is told, which a wrong twin of each shows. A class that the installed transformers lacks is skipped.
 
 MiniCPM has no class in transformers: Granite's with its factors is the same network.
@@ -39,13 +39,17 @@ LESS_ONE = ("Gemma3", "Qwen3_5")  # classes whose norms multiply by a weight and
 TERNARY = ("_proj", "in_proj_qkv", "in_proj_z")
 
 
-def rounded(x, group=64):
+def rounded(x, group):
     groups = x.reshape(-1, group)
     scale = 127 / groups.abs().amax(-1, keepdim=True).clamp(min=1e-5)
     return ((groups * scale).round() / scale).reshape(x.shape)
 
 
-def make(network, before=rounded):
+def as_it_is(x):
+    return x
+
+
+def make(network, before=as_it_is):
     """Random weights: ternary matrices, a scale a row; norms that differ from element to element. before(x, module): what an
     input of a matrix becomes."""
     network = network.float().eval()
@@ -53,7 +57,7 @@ def make(network, before=rounded):
     for name, module in network.named_modules():
         if name.endswith(TERNARY):
             module.register_forward_pre_hook(lambda _, inputs, name=name: (before(inputs[0], **(
-                {"name": name} if before is not rounded else {})),))
+                {"name": name} if before is not as_it_is else {})),))
     with torch.no_grad():
         for name, weight in network.named_parameters():
             if name.endswith("norm.weight"):

@@ -37,7 +37,8 @@ constexpr GroupOf kGroupTable[] = {
      " --ignore-eos --sampling-seq --stop-on-loop "
      "--grammar --grammar-file --json-schema --json-schema-file --regex "},
     {kExpert,
-     " --override-kv --i2s-layout --tl-tiling --kernel --head --zero-skip --batch-kernel "
+     " --override-kv --i2s-layout --tl-tiling --kernel --head --zero-skip --activations "
+     "--batch-kernel "
      "--batch-size "
      "--ubatch-size --cache-type-k --cache-type-v --spec --special --prompt-ids --parse-special "
      "--escape --context-policy --cache --beside --prompt-set --scale-type --tiling "},

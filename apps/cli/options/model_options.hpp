@@ -24,6 +24,7 @@ struct ModelOptions {
   std::string kernel = "auto";
   model::HeadMode head = model::HeadMode::kAuto;
   model::SkipMode zero_skip = model::SkipMode::kAuto;
+  model::Activations activations = model::Activations::kAuto;
   model::BatchKernel batch_kernel = model::BatchKernel::kAuto;
   bool verbose = false;
   bool quiet = false;  ///< main.cpp has obeyed it: SetQuiet

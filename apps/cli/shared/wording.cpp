@@ -39,6 +39,7 @@ constexpr OptionName kOptionNames[] = {
     {"like=HEALTHY", "--like HEALTHY"},
     {"fixed=FILE", "--fix FILE"},
     {"json=true has", "--json has"},
+    {"activations=", "--activations "},
     {"zero_skip=", "--zero-skip "},
     {"batch_kernel=", "--batch-kernel "},
     {"kernel=", "--kernel "},

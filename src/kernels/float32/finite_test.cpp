@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -38,6 +39,12 @@ TEST_P(Float32Finite, QuantizeSeesOneBadValueAnywhere) {
         ASSERT_EQ(ops().quantize_absmax(x.data(), n, q.data(), &sum), 0) << n << " at " << at;
         ASSERT_EQ(q, std::vector<std::int8_t>(n, 0));
         ASSERT_EQ(sum, 0);
+        std::vector<std::int8_t> low(n, 5);
+        std::array<std::int32_t, 2> sums{5, 5};
+        ASSERT_EQ(ops().quantize_digits(x.data(), n, q.data(), low.data(), sums.data()), 0);
+        ASSERT_EQ(q, std::vector<std::int8_t>(n, 0));
+        ASSERT_EQ(low, q);
+        ASSERT_EQ(sums, (std::array<std::int32_t, 2>{}));
       }
     }
   }

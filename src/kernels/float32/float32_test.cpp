@@ -19,32 +19,6 @@
 namespace bittern::kernels {
 namespace {
 
-const FloatOps& Scalar() {
-  return *SelectKernels([](Isa isa) { return isa == Isa::scalar; }).float32_info->float32;
-}
-
-constexpr std::size_t kLengths[] = {1, 2, 15, 16, 17, 31, 32, 33, 64, 100, 256, 2560, 6912};
-
-/// Normal numbers; or numbers of wildly different size with zeros, subnormals and huge ones.
-std::vector<float> RandomFloats(std::size_t n, std::uint32_t seed, bool wild) {
-  std::mt19937 rng(seed);
-  std::normal_distribution<float> normal;
-  std::uniform_int_distribution<int> exponent(-149, 60);
-  std::vector<float> out(n);
-  for (auto& x : out) {
-    x = normal(rng);
-    if (wild) x = rng() % 8 == 0 ? 0.0f : std::ldexp(x, exponent(rng));
-  }
-  return out;
-}
-
-template <class T>
-struct Guarded : GuardedBuffer<T> {
-  explicit Guarded(const std::vector<T>& from) : GuardedBuffer<T>(from.size()) {
-    std::copy(from.begin(), from.end(), this->data());
-  }
-};
-
 std::vector<std::uint32_t> Bits(const float* p, std::size_t n) {
   std::vector<std::uint32_t> bits(n);
   std::memcpy(bits.data(), p, n * 4);
@@ -122,36 +96,6 @@ TEST_P(Float32, SigmoidBits) {
   ExpectSameBits([](const FloatOps& o, float* a, float* b, std::size_t n, float* out) {
     o.sigmoid_mul(a, b, n, out);
   });
-}
-
-TEST_P(Float32, QuantizeBits) {
-  for (bool wild : {false, true}) {
-    for (std::size_t n : kLengths) {
-      Guarded<float> x(RandomFloats(n, 3, wild));
-      GuardedBuffer<std::int8_t> got(n), want(n);
-      std::int32_t got_sum = 0, want_sum = 0;
-      const float got_scale = ops().quantize_absmax(x.data(), n, got.data(), &got_sum);
-      const float want_scale = Scalar().quantize_absmax(x.data(), n, want.data(), &want_sum);
-      EXPECT_EQ(got_scale, want_scale);
-      EXPECT_EQ(got_sum, want_sum);
-      ASSERT_TRUE(std::equal(got.begin(), got.end(), want.begin())) << n;
-    }
-  }
-}
-
-TEST_P(Float32, QuantizeIsTheWrittenFormula) {
-  // Ties go to even, the largest becomes 127, an all-zero row stays zero with s = 127 / 1e-5.
-  std::vector<float> x = {127, 0.5f, 1.5f, 2.5f, -0.5f, -1.5f, -2.5f, 126.5f, -126.5f, 3.49f};
-  std::vector<std::int8_t> q(x.size());
-  std::int32_t sum = 0;
-  EXPECT_EQ(ops().quantize_absmax(x.data(), x.size(), q.data(), &sum), 1.0f);
-  EXPECT_EQ(q, (std::vector<std::int8_t>{127, 0, 2, 2, 0, -2, -2, 126, -126, 3}));
-  EXPECT_EQ(sum, 130);
-  std::vector<float> zeros(40, 0.0f);
-  std::vector<std::int8_t> none(40, 1);
-  EXPECT_EQ(ops().quantize_absmax(zeros.data(), 40, none.data(), &sum), 127.0f / 1e-5f);
-  EXPECT_EQ(sum, 0);
-  EXPECT_EQ(none, std::vector<std::int8_t>(40, 0));
 }
 
 TEST_P(Float32, ScreenRowsAreWhatTheyAreCalled) {

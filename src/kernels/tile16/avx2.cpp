@@ -156,14 +156,23 @@ struct GroupSums {
   __m256i low = _mm256_setzero_si256(), high = _mm256_setzero_si256();
 };
 
-inline void AddHalfStep(__m256i bytes, __m256i top, __m256i second, __m256i third, __m256i low,
-                        GroupSums* sums) {
-  const __m256i mask = _mm256_set1_epi8(3);
-  const auto field = [&](int shift) {
-    return _mm256_and_si256(_mm256_srli_epi16(bytes, shift), mask);
-  };
-  sums->low = AddProducts(AddProducts(sums->low, field(6), top), field(4), second);
-  sums->high = AddProducts(AddProducts(sums->high, field(2), third), field(0), low);
+/// The fields of 32 bytes of weights, from the top on.
+struct Fields {
+  explicit Fields(__m256i bytes)
+      : top(Get<6>(bytes)), second(Get<4>(bytes)), third(Get<2>(bytes)), low(Get<0>(bytes)) {}
+  template <int kShift>
+  static __m256i Get(__m256i bytes) {
+    return _mm256_and_si256(_mm256_srli_epi16(bytes, kShift), _mm256_set1_epi8(3));
+  }
+  __m256i top, second, third, low;
+};
+
+/// Four groups of four activations, `field` apart, times fields of eight rows.
+inline void AddHalfStep(const Fields& fields, const int8_t* act, size_t field, GroupSums* sums) {
+  sums->low = AddProducts(AddProducts(sums->low, fields.top, Broadcast4(act)), fields.second,
+                          Broadcast4(act + field));
+  sums->high = AddProducts(AddProducts(sums->high, fields.third, Broadcast4(act + 2 * field)),
+                           fields.low, Broadcast4(act + 3 * field));
 }
 
 /// Adds a group's sums, scaled, to eight rows' floats: in two products and a sum, none fused.
@@ -176,34 +185,58 @@ inline __m256 AddGroup(__m256 total, __m256i narrow, int32_t act_sum, const floa
   return _mm256_add_ps(total, scaled);
 }
 
-void GemvGrouped(const GroupedArgs* g) {
+/// Eight rows of a block times kDigits vectors: weights are unpacked once for all of them. act:
+/// where the block's activations begin. scales: of these rows.
+template <size_t kDigits>
+inline void AddHalfBlock(const GroupedArgs* g, const GroupedToken* digits, size_t b,
+                         const uint8_t* half, const float* scales, __m256* totals) {
+  const size_t stride = g->act_stride, second = (g->scales_per_block - 1) * kRows;
+  GroupSums sums[kDigits];
+  for (size_t step = 0; step < kSteps; ++step) {
+    const uint8_t* q = half + step * kStepBytes;
+    _mm_prefetch(reinterpret_cast<const char*>(q + kPrefetchBytes), _MM_HINT_T0);
+    const Fields fields(Load(q));
+    Unroll<kDigits>(BITTERN_STEP(d) {
+      AddHalfStep(fields, digits[d.value].act + (b * (kBlock / 4) + step) * stride, kSteps * stride,
+                  &sums[d.value]);
+    });
+  }
+  Unroll<kDigits>(BITTERN_STEP(d) {
+    const GroupedToken& of = digits[d.value];
+    __m256& total = totals[d.value];
+    total = AddGroup(total, sums[d.value].low, of.act_sums[2 * b], scales, of.act_scales[2 * b]);
+    total = AddGroup(total, sums[d.value].high, of.act_sums[2 * b + 1], scales + second,
+                     of.act_scales[2 * b + 1]);
+  });
+}
+
+/// kDigits vectors whose products are added.
+template <size_t kDigits>
+void GemvDigits(const GroupedArgs* g, const GroupedToken* digits) {
   const uint8_t* p = g->tiles;
   const float* scales = g->weight_scales;
-  const size_t second = (g->scales_per_block - 1) * kRows;
   for (size_t t = 0; t < g->num_tiles; ++t) {
-    __m256 first = _mm256_setzero_ps(), last = first;
-    for (size_t b = 0; b < g->num_blocks; ++b, p += kBlockBytes, scales += kRows + second) {
-      const int8_t* a = g->act + b * (kBlock / 4) * g->act_stride;
-      const size_t field = kSteps * g->act_stride;
-      GroupSums first_sums, last_sums;
-      for (size_t step = 0; step < kSteps; ++step, a += g->act_stride) {
-        const uint8_t* q = p + step * kStepBytes;
-        _mm_prefetch(reinterpret_cast<const char*>(q + kPrefetchBytes), _MM_HINT_T0);
-        const __m256i top = Broadcast4(a), next = Broadcast4(a + field),
-                      third = Broadcast4(a + 2 * field), low = Broadcast4(a + 3 * field);
-        AddHalfStep(Load(q), top, next, third, low, &first_sums);
-        AddHalfStep(Load(q + 32), top, next, third, low, &last_sums);
-      }
-      const int32_t* sums = g->act_sums + 2 * b;
-      const float* act = g->act_scales + 2 * b;
-      first = AddGroup(first, first_sums.low, sums[0], scales, act[0]);
-      last = AddGroup(last, last_sums.low, sums[0], scales + 8, act[0]);
-      first = AddGroup(first, first_sums.high, sums[1], scales + second, act[1]);
-      last = AddGroup(last, last_sums.high, sums[1], scales + second + 8, act[1]);
+    __m256 first[kDigits], last[kDigits];
+    Unroll<kDigits>(BITTERN_STEP(d) { first[d.value] = last[d.value] = _mm256_setzero_ps(); });
+    for (size_t b = 0; b < g->num_blocks;
+         ++b, p += kBlockBytes, scales += g->scales_per_block * kRows) {
+      AddHalfBlock<kDigits>(g, digits, b, p, scales, first);
+      AddHalfBlock<kDigits>(g, digits, b, p + 32, scales + 8, last);
     }
-    _mm256_storeu_ps(g->out + t * kRows, first);
-    _mm256_storeu_ps(g->out + t * kRows + 8, last);
+    if constexpr (kDigits > 1) {
+      first[0] = _mm256_add_ps(first[0], first[1]);
+      last[0] = _mm256_add_ps(last[0], last[1]);
+    }
+    _mm256_storeu_ps(g->out + t * kRows, first[0]);
+    _mm256_storeu_ps(g->out + t * kRows + 8, last[0]);
   }
+}
+
+void GemvGrouped(const GroupedArgs* g) {
+  const GroupedToken first = {g->act, g->act_sums, g->act_scales, g->out};
+  if (g->low == nullptr) return GemvDigits<1>(g, &first);
+  const GroupedToken digits[2] = {first, *g->low};
+  GemvDigits<2>(g, digits);
 }
 
 /// One decoded tile times kTokens tokens. A group's sums fill the registers as in MultiplyBlock, so

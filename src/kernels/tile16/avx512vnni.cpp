@@ -153,30 +153,54 @@ inline __m512 AddGroup(__m512 total, __m512i codes_sum, int32_t act_sum, const f
   return _mm512_add_ps(total, scaled);
 }
 
-void GemvGrouped(const GroupedArgs* g) {
+/// Both groups of a block, from the sums of its fields.
+inline __m512 AddBlock(__m512 total, const FieldSums& s, const int32_t* act_sums,
+                       const float* scales, size_t second, const float* act_scales) {
+  const __m512i low_half =
+      _mm512_add_epi32(_mm512_srai_epi32(s.top, 6), _mm512_srai_epi32(s.second, 4));
+  const __m512i high_half = _mm512_add_epi32(_mm512_srai_epi32(s.third, 2), s.low);
+  total = AddGroup(total, low_half, act_sums[0], scales, act_scales[0]);
+  return AddGroup(total, high_half, act_sums[1], scales + second, act_scales[1]);
+}
+
+/// kDigits vectors whose products are added: weights are loaded once for all of them.
+template <size_t kDigits>
+void GemvDigits(const GroupedArgs* g, const GroupedToken* digits) {
   const uint8_t* p = g->tiles;
   const float* scales = g->weight_scales;
   const size_t second = (g->scales_per_block - 1) * kRows;
+  const size_t stride = g->act_stride, field = kSteps * stride;
   for (size_t t = 0; t < g->num_tiles; ++t) {
-    __m512 total = _mm512_setzero_ps();
+    __m512 totals[kDigits];
+    Unroll<kDigits>(BITTERN_STEP(d) { totals[d.value] = _mm512_setzero_ps(); });
     for (size_t b = 0; b < g->num_blocks; ++b, p += kBlockBytes, scales += kRows + second) {
-      const int8_t* a = g->act + b * (kBlock / 4) * g->act_stride;
-      const size_t field = kSteps * g->act_stride;
-      FieldSums s;
-      for (size_t step = 0; step < kSteps; ++step, a += g->act_stride) {
+      FieldSums sums[kDigits];
+      for (size_t step = 0; step < kSteps; ++step) {
         const uint8_t* q = p + step * kStepBytes;
         _mm_prefetch(reinterpret_cast<const char*>(q + kPrefetchBytes), _MM_HINT_T0);
-        AddStep(_mm512_loadu_si512(q), a, a + field, a + 2 * field, a + 3 * field, &s);
+        const __m512i bytes = _mm512_loadu_si512(q);
+        Unroll<kDigits>(BITTERN_STEP(d) {
+          const int8_t* a = digits[d.value].act + (b * (kBlock / 4) + step) * stride;
+          AddStep(bytes, a, a + field, a + 2 * field, a + 3 * field, &sums[d.value]);
+        });
       }
-      const __m512i low_half =
-          _mm512_add_epi32(_mm512_srai_epi32(s.top, 6), _mm512_srai_epi32(s.second, 4));
-      const __m512i high_half = _mm512_add_epi32(_mm512_srai_epi32(s.third, 2), s.low);
-      total = AddGroup(total, low_half, g->act_sums[2 * b], scales, g->act_scales[2 * b]);
-      total = AddGroup(total, high_half, g->act_sums[2 * b + 1], scales + second,
-                       g->act_scales[2 * b + 1]);
+      Unroll<kDigits>(BITTERN_STEP(d) {
+        const GroupedToken& digit = digits[d.value];
+        totals[d.value] = AddBlock(totals[d.value], sums[d.value], digit.act_sums + 2 * b, scales,
+                                   second, digit.act_scales + 2 * b);
+      });
     }
+    __m512 total = totals[0];
+    if constexpr (kDigits > 1) total = _mm512_add_ps(total, totals[1]);
     _mm512_storeu_ps(g->out + t * kRows, total);
   }
+}
+
+void GemvGrouped(const GroupedArgs* g) {
+  const GroupedToken first = {g->act, g->act_sums, g->act_scales, g->out};
+  if (g->low == nullptr) return GemvDigits<1>(g, &first);
+  const GroupedToken digits[2] = {first, *g->low};
+  GemvDigits<2>(g, digits);
 }
 
 /// Decoded tiles times kTokens tokens. The sums of a group and the rows' floats stay in registers.

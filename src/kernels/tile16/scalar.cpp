@@ -78,10 +78,9 @@ void Gemm(const uint8_t* tiles, size_t num_tiles, size_t num_blocks, const int8_
   }
 }
 
-/// Tile `t` times one token, group after group.
-void GroupedTile(const GroupedArgs* g, size_t t) {
+/// Tile `t` times one vector, group after group.
+void GroupedTile(const GroupedArgs* g, size_t t, float* out) {
   const size_t field_pair = 2 * kSteps * g->act_stride;
-  float* out = g->out + t * kRows;
   for (size_t row = 0; row < kRows; ++row) out[row] = 0;
   for (size_t b = 0; b < g->num_blocks; ++b) {
     const size_t block = t * g->num_blocks + b;
@@ -100,8 +99,19 @@ void GroupedTile(const GroupedArgs* g, size_t t) {
   }
 }
 
+}  // namespace
+}  // namespace bittern::kernels
+
+#include "kernels/tile16/digits.inc"
+
+namespace bittern::kernels {
+namespace {
+
 void GemvGrouped(const GroupedArgs* g) {
-  for (size_t t = 0; t < g->num_tiles; ++t) GroupedTile(g, t);
+  for (size_t t = 0; t < g->num_tiles; ++t) {
+    AddDigits(g, g->out + t * kRows,
+              [&](const GroupedArgs* digit, float* out) { GroupedTile(digit, t, out); });
+  }
 }
 
 }  // namespace

@@ -70,18 +70,18 @@ void DealTiles(const Context& context, std::size_t tiles, std::size_t tiles_of_p
   });
 }
 
-/// Tiles of an expert times every row that has chosen it: row_of(token, rank), with its output.
-template <class RowOf>
+/// Tiles of an expert times every token that has chosen it: add(tokens, token, rank) says from
+/// which column on, and where the product goes.
+template <class Add>
 void MultiplyChoices(const TilesOfMatrix& of, const QuantizedRows& in, const ExpertLoad& load,
-                     RowOf row_of) {
+                     Add add) {
   const Context& context = of.context;
   const std::size_t used = static_cast<std::size_t>(context.config.experts.used);
-  kernels::GroupedToken* rows = context.scratch().grouped.data();
-  std::size_t count = 0;
+  GroupedTokens tokens(context, in);
   for (const std::uint32_t choice : context.state.mixture.ChoicesOf(load)) {
-    rows[count++] = row_of(choice / used, choice % used);
+    add(&tokens, choice / used, choice % used);
   }
-  GroupedTiles(of, in.step(), {rows, count});
+  tokens.Multiply(of);
 }
 
 }  // namespace
@@ -135,9 +135,9 @@ void ForwardExpertsUp(const Context& context, const LayerWeights& layer, const Q
     const Range of_matrix{first, first + (tiles.end - tiles.begin)};
     const TilesOfMatrix of{context, layer.gate_up_proj, of_matrix,
                            GroupScalesOf(context, layer.gate_up_proj, of_matrix)};
-    MultiplyChoices(of, in, load, [&](std::size_t token, std::size_t rank) {
+    MultiplyChoices(of, in, load, [&](GroupedTokens* tokens, std::size_t token, std::size_t rank) {
       float* to = out.row(token) + (part * experts.used + rank) * experts.neurons;
-      return GroupedRow(in, token, 0, to + tile * quant::kTileRows);
+      tokens->Add(token, 0, to + tile * quant::kTileRows);
     });
   });
 }
@@ -161,9 +161,9 @@ void ForwardExpertsDown(const Context& context, const LayerWeights& layer, const
     const Range of_matrix{first + tiles.begin, first + tiles.end};
     const TilesOfMatrix of{context, layer.down_proj, of_matrix,
                            GroupScalesOf(context, layer.down_proj, of_matrix)};
-    MultiplyChoices(of, in, load, [&](std::size_t token, std::size_t rank) {
-      return GroupedRow(in, token, rank * experts.all_neurons,
-                        each.row(token) + rank * hidden + tiles.begin * quant::kTileRows);
+    MultiplyChoices(of, in, load, [&](GroupedTokens* tokens, std::size_t token, std::size_t rank) {
+      tokens->Add(token, rank * experts.all_neurons,
+                  each.row(token) + rank * hidden + tiles.begin * quant::kTileRows);
     });
   });
   ForTokens(context, context.num_tokens, [&](std::size_t token) {

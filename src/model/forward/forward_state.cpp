@@ -17,7 +17,8 @@ namespace {
 
 /// Sizes that several buffers share.
 struct Shapes {
-  std::size_t tokens, padded_tokens, widest_input, positions;
+  std::size_t tokens, widest_input, positions;
+  std::size_t digits, padded_rows;  // of quantised activations: of a token; of all, padded
   std::size_t qkv_rows, gate_rows, up_rows, projected_rows;  // padded, of any layer
   std::size_t skipping_rows;                                 // of down_proj; 0: nothing is skipped
   std::size_t threads;
@@ -53,7 +54,8 @@ Shapes ShapesOf(const Model& model, std::size_t tokens, std::size_t positions,
   Shapes shapes{};
   shapes.tokens = tokens;
   shapes.threads = threads;
-  shapes.padded_tokens = (tokens + kPanel - 1) / kPanel * kPanel;
+  shapes.digits = c.wide_activations ? 2 : 1;
+  shapes.padded_rows = (tokens * shapes.digits + kPanel - 1) / kPanel * kPanel;
   shapes.widest_input = std::max({PaddedCols(c.hidden_size), PaddedCols(c.intermediate_size),
                                   PaddedCols(c.q_size()), PaddedCols(c.delta.value_size())});
   shapes.positions = positions;
@@ -93,13 +95,19 @@ Result<ThreadScratch> CreateScratch(const ModelConfig& c, const Shapes& shapes,
   const std::size_t few = std::min(shapes.tokens, kFewTokens);
   // A lookup kernel's last step may reach past the padding of Tile16.
   const std::size_t past = quant::LutStepCols(quant::LutKind::kTl2);
-  s.row = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(shapes.widest_input + past, what));
+  s.row = BITTERN_TRY(
+      AlignedBuffer<std::int8_t>::Create(shapes.digits * shapes.widest_input + past, what));
   s.normed = BITTERN_TRY(AlignedBuffer<float>::Create(shapes.widest_input, what));
   if (weights.has_groups) {
     const std::size_t groups = shapes.widest_input / kernels::kGroupCols;
     s.scales =
         BITTERN_TRY(AlignedBuffer<float>::Create(kGroupedTiles * groups * quant::kTileRows, what));
-    s.grouped = BITTERN_TRY(AlignedBuffer<kernels::GroupedToken>::Create(shapes.tokens, what));
+    s.grouped = BITTERN_TRY(
+        AlignedBuffer<kernels::GroupedToken>::Create(shapes.tokens * shapes.digits, what));
+    if (shapes.digits > 1) {
+      s.low = BITTERN_TRY(
+          AlignedBuffer<float>::Create(shapes.tokens * kGroupedTiles * quant::kTileRows, what));
+    }
   }
   if (!weights.rotation.empty()) {
     s.rotated = BITTERN_TRY(AlignedBuffer<float>::Create(shapes.widest_input, what));
@@ -137,8 +145,9 @@ Result<QuantizedActivations> CreateActivations(const ModelConfig& c, const Shape
                                                bool groups) {
   const std::string what = "quantised activations";
   QuantizedActivations acts;
+  acts.digits = shapes.digits;
   acts.values = BITTERN_TRY(
-      AlignedBuffer<std::int8_t>::Create(shapes.padded_tokens * shapes.widest_input, what));
+      AlignedBuffer<std::int8_t>::Create(shapes.padded_rows * shapes.widest_input, what));
   if (shapes.skipping_rows != 0) {
     acts.ordered = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(
         shapes.tokens * kernels::OrderedActs(PaddedCols(c.hidden_size) / quant::kTileBlock), what));
@@ -151,10 +160,11 @@ Result<QuantizedActivations> CreateActivations(const ModelConfig& c, const Shape
   acts.sums = BITTERN_TRY(AlignedBuffer<std::int32_t>::Create(shapes.tokens, "activation sums"));
   if (!groups) return acts;
   acts.groups = shapes.widest_input / kernels::kGroupCols;
-  acts.group_sums = BITTERN_TRY(AlignedBuffer<std::int32_t>::Create(shapes.tokens * acts.groups,
-                                                                    "activation sums of groups"));
-  acts.group_scales = BITTERN_TRY(
-      AlignedBuffer<float>::Create(shapes.tokens * acts.groups, "activation scales of groups"));
+  const std::size_t of_rows = shapes.tokens * shapes.digits * acts.groups;
+  acts.group_sums =
+      BITTERN_TRY(AlignedBuffer<std::int32_t>::Create(of_rows, "activation sums of groups"));
+  acts.group_scales =
+      BITTERN_TRY(AlignedBuffer<float>::Create(of_rows, "activation scales of groups"));
   return acts;
 }
 

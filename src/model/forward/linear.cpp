@@ -6,6 +6,7 @@
 #include "model/forward/linear.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 #include <numeric>
@@ -72,14 +73,14 @@ void LinearGrouped(const MatrixProduct& product) {
   const Context& context = product.context;
   const auto& in = product.in;
   const auto& matrix = product.matrix;
-  const auto rows = std::span(context.scratch().grouped.data(), in.count);
   context.team.Deal(matrix.num_tiles, kGroupedTiles, [&](Range dealt) {
     for (std::size_t tile = dealt.begin; tile < dealt.end; tile += kGroupedTiles) {
       const Range few{tile, std::min(tile + kGroupedTiles, dealt.end)};
+      GroupedTokens tokens(context, in);
       for (std::size_t token = 0; token < in.count; ++token) {
-        rows[token] = GroupedRow(in, token, 0, product.out.row(token) + tile * kTileRows);
+        tokens.Add(token, 0, product.out.row(token) + tile * kTileRows);
       }
-      GroupedTiles({context, matrix, few, GroupScalesOf(context, matrix, few)}, in.step(), rows);
+      tokens.Multiply({context, matrix, few, GroupScalesOf(context, matrix, few)});
     }
   });
 }
@@ -114,13 +115,47 @@ float QuantizeGroups(const Context& context, std::size_t token, const float* x,
   return least;
 }
 
-/// A row of zeros, whose products are zeros.
+/// The same to 16 bits, as two rows of digits. Returns the least scale of the high digits.
+float QuantizeWideGroups(const Context& context, std::size_t token, const float* x,
+                         const QuantizedRows& out, std::int8_t* row) {
+  constexpr float kBase = 255;
+  const std::size_t high = out.row_of(token), low = high + 1;
+  float least = std::numeric_limits<float>::max();
+  for (std::size_t g = 0; g * kernels::kGroupCols < out.cols; ++g) {
+    const std::size_t begin = g * kernels::kGroupCols;
+    const std::size_t count = std::min(kernels::kGroupCols, out.cols - begin);
+    std::array<std::int32_t, 2> sums{};
+    const float scale = context.floats().quantize_digits(
+        x + begin, count, row + begin, row + out.padded_cols() + begin, sums.data());
+    out.group_sums(high)[g] = sums[0];
+    out.group_sums(low)[g] = sums[1];
+    out.group_scales(high)[g] = kBase / scale;
+    out.group_scales(low)[g] = 1.0f / scale;
+    least = std::min(least, scale / (kBase + 1));
+  }
+  return least;
+}
+
+/// Rows of zeros, whose products are zeros.
 void QuantizeToZeros(std::size_t token, const QuantizedRows& out, std::int8_t* row) {
-  std::fill_n(row, out.cols, std::int8_t{0});
   *out.scales(token) = 1;
   *out.sums(token) = 0;
-  std::fill_n(out.group_sums(token), out.memory.groups, 0);
-  std::fill_n(out.group_scales(token), out.memory.groups, 0.0f);
+  for (std::size_t digit = 0; digit < out.digits(); ++digit) {
+    std::fill_n(row + digit * out.padded_cols(), out.cols, std::int8_t{0});
+    std::fill_n(out.group_sums(out.row_of(token) + digit), out.memory.groups, 0);
+    std::fill_n(out.group_scales(out.row_of(token) + digit), out.memory.groups, 0.0f);
+  }
+}
+
+/// Zeros behind the columns, up to whole blocks, the last of which may have a group of none.
+void PadRow(std::size_t row, const QuantizedRows& out, std::int8_t* values) {
+  std::fill(values + out.cols, values + out.padded_cols(), std::int8_t{0});
+  if (out.memory.groups == 0) return;
+  const std::size_t used = (out.cols + kernels::kGroupCols - 1) / kernels::kGroupCols;
+  for (std::size_t g = used; g < out.padded_cols() / kernels::kGroupCols; ++g) {
+    out.group_sums(row)[g] = 0;
+    out.group_scales(row)[g] = 0;
+  }
 }
 
 }  // namespace
@@ -134,6 +169,9 @@ const float* GroupScalesOf(const Context& context, const TernaryMatrix& matrix, 
   return scales;
 }
 
+namespace {
+
+/// A row of activations from a column on (a multiple of 128).
 kernels::GroupedToken GroupedRow(const QuantizedRows& rows, std::size_t row, std::size_t first_col,
                                  float* out) noexcept {
   const std::size_t first_group = first_col / kernels::kGroupCols;
@@ -143,36 +181,52 @@ kernels::GroupedToken GroupedRow(const QuantizedRows& rows, std::size_t row, std
           .out = out};
 }
 
-void GroupedTiles(const TilesOfMatrix& of, std::size_t step,
-                  std::span<const kernels::GroupedToken> rows) {
-  const auto& [context, matrix, tiles, scales] = of;
-  const kernels::Tile16Ops& ops = context.weights.kernels->tile16();
-  const std::uint8_t* first = matrix.tiles.data() + tiles.begin * quant::TileBytes(matrix.cols);
-  const std::size_t count = tiles.end - tiles.begin;
-  if (rows.size() >= kLeastUnpacked) {
-    const kernels::GroupedGemmArgs args{.tiles = first,
-                                        .num_tiles = count,
-                                        .num_blocks = matrix.num_blocks,
-                                        .weight_scales = scales,
-                                        .scales_per_block = matrix.scales_per_block,
-                                        .act_stride = step,
-                                        .tokens = rows.data(),
-                                        .num_tokens = rows.size(),
-                                        .scratch = context.scratch().codes.data()};
-    return ops.gemm_grouped(&args);
+}  // namespace
+
+void GroupedTokens::Add(std::size_t token, std::size_t first_col, float* out) noexcept {
+  ThreadScratch& scratch = context_.scratch();
+  const std::size_t row = in_.row_of(token);
+  scratch.grouped.data()[num_rows_++] = GroupedRow(in_, row, first_col, out);
+  if (in_.digits() == 1) return;
+  float* low = scratch.low.data() + num_rows_ / 2 * kGroupedTiles * kTileRows;
+  scratch.grouped.data()[num_rows_++] = GroupedRow(in_, row + 1, first_col, low);
+}
+
+void GroupedTokens::Multiply(const TilesOfMatrix& of) const {
+  const std::span<const kernels::GroupedToken> rows(context_.scratch().grouped.data(), num_rows_);
+  const kernels::Tile16Ops& ops = context_.weights.kernels->tile16();
+  const TernaryMatrix& matrix = of.matrix;
+  const std::uint8_t* first = matrix.tiles.data() + of.tiles.begin * quant::TileBytes(matrix.cols);
+  const std::size_t count = of.tiles.end - of.tiles.begin, digits = in_.digits();
+  if (rows.size() < kLeastUnpacked) {
+    for (std::size_t i = 0; i < rows.size(); i += digits) {
+      const kernels::GroupedArgs args{.tiles = first,
+                                      .num_tiles = count,
+                                      .num_blocks = matrix.num_blocks,
+                                      .weight_scales = of.scales,
+                                      .scales_per_block = matrix.scales_per_block,
+                                      .act = rows[i].act,
+                                      .act_stride = in_.step(),
+                                      .act_sums = rows[i].act_sums,
+                                      .act_scales = rows[i].act_scales,
+                                      .out = rows[i].out,
+                                      .low = digits == 1 ? nullptr : &rows[i + 1]};
+      ops.gemv_grouped(&args);
+    }
+    return;
   }
-  for (const kernels::GroupedToken& row : rows) {
-    const kernels::GroupedArgs args{.tiles = first,
-                                    .num_tiles = count,
-                                    .num_blocks = matrix.num_blocks,
-                                    .weight_scales = scales,
-                                    .scales_per_block = matrix.scales_per_block,
-                                    .act = row.act,
-                                    .act_stride = step,
-                                    .act_sums = row.act_sums,
-                                    .act_scales = row.act_scales,
-                                    .out = row.out};
-    ops.gemv_grouped(&args);
+  const kernels::GroupedGemmArgs args{.tiles = first,
+                                      .num_tiles = count,
+                                      .num_blocks = matrix.num_blocks,
+                                      .weight_scales = of.scales,
+                                      .scales_per_block = matrix.scales_per_block,
+                                      .act_stride = in_.step(),
+                                      .tokens = rows.data(),
+                                      .num_tokens = rows.size(),
+                                      .scratch = context_.scratch().codes.data()};
+  ops.gemm_grouped(&args);
+  for (std::size_t i = 0; digits > 1 && i < rows.size(); i += digits) {
+    context_.floats().add(rows[i].out, rows[i + 1].out, count * kTileRows);
   }
 }
 
@@ -212,20 +266,19 @@ const float* RotateInput(const Context& context, const float* x, std::size_t col
 std::int8_t* QuantizeRow(const Context& context, std::size_t token, const float* x,
                          const ProjectionInput& input, const QuantizedRows& out) {
   x = RotateInput(context, x, out.cols, input.delta_values);
-  std::int8_t* row = out.has_plain() ? out.plain(token) : context.scratch().row.data();
+  const std::size_t first = out.row_of(token);
+  std::int8_t* row = out.has_plain() ? out.plain(first) : context.scratch().row.data();
   const bool groups = context.config.grouped_activations && out.memory.groups != 0;
-  const float scale = (groups ? QuantizeGroups : QuantizeWhole)(context, token, x, out, row);
+  const auto quantize = out.digits() > 1 ? QuantizeWideGroups
+                        : groups         ? QuantizeGroups
+                                         : QuantizeWhole;
+  const float scale = quantize(context, token, x, out, row);
   if (scale < input.limit) {
     RecordFailure(context, out.token(token), scale == 0 ? input.from : input.to);
     QuantizeToZeros(token, out, row);
   }
-  std::fill(row + out.cols, row + out.padded_cols(), std::int8_t{0});
-  if (out.memory.groups != 0) {  // the last block's second group may lie past the columns
-    const std::size_t used = (out.cols + kernels::kGroupCols - 1) / kernels::kGroupCols;
-    for (std::size_t g = used; g < out.padded_cols() / kernels::kGroupCols; ++g) {
-      out.group_sums(token)[g] = 0;
-      out.group_scales(token)[g] = 0;
-    }
+  for (std::size_t digit = 0; digit < out.digits(); ++digit) {
+    PadRow(first + digit, out, row + digit * out.padded_cols());
   }
   return row;
 }
@@ -233,7 +286,9 @@ std::int8_t* QuantizeRow(const Context& context, std::size_t token, const float*
 void QuantizeToken(const Context& context, std::size_t token, const float* x,
                    const ProjectionInput& input, const QuantizedRows& out) {
   const std::int8_t* row = QuantizeRow(context, token, x, input, out);
-  if (!out.few()) JoinPanel(row, token, out);
+  for (std::size_t digit = 0; digit < out.digits() && !out.few(); ++digit) {
+    JoinPanel(row + digit * out.padded_cols(), out.row_of(token) + digit, out);
+  }
 }
 
 void RescaleRows(const MatrixProduct& product, Range tokens, Range rows, const std::int32_t* sums,

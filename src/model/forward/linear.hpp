@@ -66,14 +66,23 @@ struct TilesOfMatrix {
   const float* scales;
 };
 
-/// Row `row` of `rows` from a column on (a multiple of 128), for GroupedTiles. out: [16 tiles].
-[[nodiscard]] kernels::GroupedToken GroupedRow(const QuantizedRows& rows, std::size_t row,
-                                               std::size_t first_col, float* out) noexcept;
+/// Tokens that meet tiles of a grouped matrix, with all their digits. Of one thread; there is one
+/// at a time.
+class GroupedTokens {
+ public:
+  GroupedTokens(const Context& context, const QuantizedRows& in) noexcept
+      : context_(context), in_(in) {}
 
-/// Tiles of a grouped matrix times some rows; the product of a row goes to its `out`. `step` is
-/// QuantizedRows::step(). No barrier.
-void GroupedTiles(const TilesOfMatrix& of, std::size_t step,
-                  std::span<const kernels::GroupedToken> rows);
+  /// A token from a column on (a multiple of 128), and where its product goes: [16 tiles].
+  void Add(std::size_t token, std::size_t first_col, float* out) noexcept;
+  /// Their products with up to kGroupedTiles tiles. No barrier.
+  void Multiply(const TilesOfMatrix& of) const;
+
+ private:
+  const Context& context_;
+  const QuantizedRows& in_;
+  std::size_t num_rows_ = 0;
+};
 
 /// Tiles of a matrix that are dealt out at a time.
 [[nodiscard]] std::size_t TilesAtOnce(const TernaryMatrix& matrix) noexcept;

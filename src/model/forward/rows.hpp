@@ -24,8 +24,11 @@ struct FloatRows {
   [[nodiscard]] float* row(std::size_t i) const noexcept { return data + i * stride; }
 };
 
-/// Memory for quantised rows: up to N of them, of any width up to the widest input.
+/// Memory for quantised rows of up to N tokens, of any width up to the widest input.
 struct QuantizedActivations {
+  /// Rows that a token takes. 2: the digits of base 255 of 16-bit activations, the high ones first
+  /// (kernels::FloatOps::quantize_digits); N stands for twice the tokens where rows are counted.
+  std::size_t digits = 1;
   AlignedBuffer<std::int8_t> values;   // (N padded to 8, widest input padded to 128)
   AlignedBuffer<std::int8_t> rows;     // (N, widest input padded): more than a few rows as plain
                                        // rows, too, where zeros are skipped; else empty
@@ -52,7 +55,11 @@ struct QuantizedRows {
     return tokens == nullptr ? i : tokens[i];
   }
 
-  [[nodiscard]] bool few() const noexcept { return count <= kFewTokens; }
+  /// The first row of token i, which its other digits follow.
+  [[nodiscard]] std::size_t row_of(std::size_t i) const noexcept { return i * memory.digits; }
+  [[nodiscard]] std::size_t digits() const noexcept { return memory.digits; }
+
+  [[nodiscard]] bool few() const noexcept { return row_of(count) <= kFewTokens; }
   [[nodiscard]] std::size_t num_blocks() const noexcept { return quant::BlocksOfCols(cols); }
   [[nodiscard]] std::size_t padded_cols() const noexcept {
     return num_blocks() * quant::kTileBlock;

@@ -69,7 +69,7 @@ class Recorder {
     }
     if (layer.neurons.empty()) return Quantized(size);
     std::vector<std::int8_t> kept(size);
-    for (std::size_t i = 0; i < size; ++i) kept[i] = *QuantizedAt(size, i);
+    for (std::size_t i = 0; i < size; ++i) kept[i] = *QuantizedAt(size, 0, i);
     const std::vector<std::int8_t> all = Spread(layer, kept.data());
     Bytes(all.data(), all.size());
     QuantizedScales(size);
@@ -89,17 +89,23 @@ class Recorder {
     return all;
   }
 
-  /// Element `col` of the token's activations, and those after it up to a multiple of four.
-  [[nodiscard]] const std::int8_t* QuantizedAt(std::size_t cols, std::size_t col) const {
+  /// Element `col` of a digit of the token's activations, and those after it up to a multiple of
+  /// four.
+  [[nodiscard]] const std::int8_t* QuantizedAt(std::size_t cols, std::size_t digit,
+                                               std::size_t col) const {
     const QuantizedRows rows = context_.Quantized(cols);
-    if (rows.has_plain()) return rows.plain(token_) + col;
-    return rows.at(token_) + col / 4 * rows.step() + col % 4;
+    const std::size_t row = rows.row_of(token_) + digit;
+    if (rows.has_plain()) return rows.plain(row) + col;
+    return rows.at(row) + col / 4 * rows.step() + col % 4;
   }
 
   void Quantized(std::size_t cols) const {
-    const std::size_t at_once = context_.Quantized(cols).has_plain() ? cols : 4;
-    for (std::size_t c = 0; c < cols; c += at_once) {
-      Bytes(QuantizedAt(cols, c), std::min(at_once, cols - c));
+    const QuantizedRows rows = context_.Quantized(cols);
+    const std::size_t at_once = rows.has_plain() ? cols : 4;
+    for (std::size_t digit = 0; digit < rows.digits(); ++digit) {
+      for (std::size_t c = 0; c < cols; c += at_once) {
+        Bytes(QuantizedAt(cols, digit, c), std::min(at_once, cols - c));
+      }
     }
     QuantizedScales(cols);
   }
@@ -108,7 +114,9 @@ class Recorder {
     const QuantizedRows rows = context_.Quantized(cols);
     if (context_.config.grouped_activations && rows.memory.groups != 0) {
       const std::size_t used = (cols + kernels::kGroupCols - 1) / kernels::kGroupCols;
-      Floats(rows.group_scales(token_), used);
+      for (std::size_t digit = 0; digit < rows.digits(); ++digit) {
+        Floats(rows.group_scales(rows.row_of(token_) + digit), used);
+      }
     } else {
       Floats(rows.scales(token_), 1);
     }
@@ -169,7 +177,7 @@ std::span<float> FloatsOf(const Context& context, const LayerWeights* layer, Tra
     case TracePoint::kFfnNorm:
     case TracePoint::kFfnSubNorm:
       if (context.config.grouped_activations && groups != 0) {
-        return {quantized.group_scales(token), groups};
+        return {quantized.group_scales(quantized.row_of(token)), quantized.digits() * groups};
       }
       return {quantized.scales(token), 1};
     case TracePoint::kFinalNorm:

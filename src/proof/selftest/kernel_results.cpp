@@ -83,8 +83,14 @@ void RunGrouped(const kernels::Tile16Ops& ops, const std::vector<std::uint8_t>& 
                                     .act_stride = 4,
                                     .act_sums = sums.data(),
                                     .act_scales = act_scales.data(),
-                                    .out = out.data()};
+                                    .out = out.data(),
+                                    .low = nullptr};
     ops.gemv_grouped(&args);
+    results->Add("gemv_grouped", std::span<const float>(out));
+    const kernels::GroupedToken low{act.data(), sums.data(), act_scales.data(), nullptr};
+    kernels::GroupedArgs both = args;
+    both.low = &low;
+    ops.gemv_grouped(&both);
     results->Add("gemv_grouped", std::span<const float>(out));
   }
 }

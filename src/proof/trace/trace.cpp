@@ -80,7 +80,9 @@ class TraceRecorder final : public model::Tracer {
     const PointOperations operations = OperationsOf(place_.point);
     std::span<const std::byte> bytes = bytes_;
     if (operations.quantized) {
-      const std::size_t size = QuantizedSize(), floats = bytes.size() >= 5 * size ? 4 * size : 0;
+      const std::size_t size = QuantizedSize();
+      const std::size_t with_norm = (sizeof(float) + Digits()) * size;
+      const std::size_t floats = bytes.size() >= with_norm ? sizeof(float) * size : 0;
       Keep(*operations.quantized, Dequantized(bytes.subspan(floats), size));
       bytes = bytes.first(floats);
     }
@@ -99,20 +101,26 @@ class TraceRecorder final : public model::Tracer {
     return static_cast<std::size_t>(size);
   }
 
+  /// int8 numbers of an input (kernels::FloatOps::quantize_digits).
+  [[nodiscard]] std::size_t Digits() const noexcept { return config_.wide_activations ? 2 : 1; }
+
   static std::vector<float> Floats(std::span<const std::byte> bytes) {
     std::vector<float> values(bytes.size() / sizeof(float));
     if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
     return values;
   }
 
-  /// int8 values, then one scale to divide by, or one to multiply with for each group.
-  [[nodiscard]] static std::vector<float> Dequantized(std::span<const std::byte> bytes,
-                                                      std::size_t size) {
-    const std::vector<float> scales = Floats(bytes.subspan(size));
+  /// int8 values, then one scale to divide by, or one to multiply with for each group; of two
+  /// digits all values of the high ones, those of the low ones, and their scales so.
+  [[nodiscard]] std::vector<float> Dequantized(std::span<const std::byte> bytes,
+                                               std::size_t size) const {
+    const std::vector<float> scales = Floats(bytes.subspan(Digits() * size));
     std::vector<float> values(size);
-    for (std::size_t i = 0; i < size; ++i) {
+    for (std::size_t i = 0; i < Digits() * size; ++i) {
       const auto value = static_cast<float>(static_cast<std::int8_t>(bytes[i]));
-      values[i] = scales.size() == 1 ? value / scales[0] : value * scales[i / kernels::kGroupCols];
+      const std::size_t group =
+          i / size * scales.size() / Digits() + i % size / kernels::kGroupCols;
+      values[i % size] += scales.size() == 1 ? value / scales[0] : value * scales[group];
     }
     return values;
   }
