@@ -48,10 +48,10 @@ _OF_ENGINE = ("context_length", "kv_type", "batch_size", "threads", "max_sequenc
 _HOP = ("connection", "keep-alive", "transfer-encoding", "date", "server", "host")
 
 
-def _load(model: Optional[str]) -> bittern.Model:
+def _load(model: Optional[str], threads: int) -> bittern.Model:
     if model is None or os.path.exists(model):
-        return bittern.Model(model)
-    return bittern.Model.from_pretrained(model)
+        return bittern.Model(model, threads=threads)
+    return bittern.Model.from_pretrained(model, threads=threads)
 
 
 def _cores() -> int:
@@ -65,7 +65,8 @@ class _Worker:
 
     def __init__(self, model: Optional[str], engine: Dict[str, Any], settings: Dict[str, Any]):
         self._settings = settings
-        self._engine = bittern.Engine(_load(model), **{"threads": _cores(), **engine})
+        threads = engine.get("threads", _cores())
+        self._engine = bittern.Engine(_load(model, threads), **{**engine, "threads": threads})
 
     async def __call__(self, block: Any) -> Any:
         """Adds the column "result". Several blocks at a time; the engine runs all of their lines."""
