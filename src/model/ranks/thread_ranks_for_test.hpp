@@ -4,11 +4,12 @@
 #pragma once
 
 #include <algorithm>
-#include <barrier>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "model/ranks/ranks.hpp"
@@ -18,22 +19,35 @@ namespace bittern::model {
 /// The threads meet here.
 class ThreadRanksHub {
  public:
-  explicit ThreadRanksHub(int size)
-      : size_(size), barrier_(size), given_(static_cast<std::size_t>(size)) {}
+  explicit ThreadRanksHub(int size) : size_(size), given_(static_cast<std::size_t>(size)) {}
 
   [[nodiscard]] int size() const noexcept { return size_; }
   /// Every thread gives a pointer; take() sees all of them before any thread leaves.
   template <class Take>
   void Meet(int rank, const std::byte* mine, const Take& take) {
     given_[static_cast<std::size_t>(rank)] = mine;
-    barrier_.arrive_and_wait();
+    Wait();
     take(given_);
-    barrier_.arrive_and_wait();
+    Wait();
   }
 
  private:
+  /// Returns when all threads are here. (std::barrier of mingw's libstdc++ 12 loses wake-ups.)
+  void Wait() {
+    std::unique_lock lock(mutex_);
+    const int round = round_;
+    if (++arrived_ == size_) {
+      arrived_ = 0;
+      ++round_;
+      all_here_.notify_all();
+    }
+    all_here_.wait(lock, [&] { return round_ != round; });
+  }
+
   int size_;
-  std::barrier<> barrier_;
+  std::mutex mutex_;
+  std::condition_variable all_here_;
+  int arrived_ = 0, round_ = 0;
   std::vector<const std::byte*> given_;
 };
 
