@@ -45,20 +45,10 @@ def network(folder):
     return net, [m for name, m in net.named_modules() if isinstance(m, torch.nn.Linear) and shapes.is_matrix(name)]
 
 
-def held_out():
-    everything = small.HELD_OUT
-    small.HELD_OUT = set()
-    try:
-        texts = set(small.bible())
-    finally:
-        small.HELD_OUT = everything
-    return sorted(texts - set(small.bible()))
-
-
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("folders", nargs="+", type=pathlib.Path)
-    texts = held_out()[:CHAPTERS]
+    texts = sorted(small.bible(held_out=True))[:CHAPTERS]
     for folder in p.parse_args().folders:
         tok, (net, matrices) = tokenizer.load(folder / "tokenizer.json"), network(folder)
         rows = [torch.tensor([([tok.bos] + tok.encode(text))[:LENGTH]]) for text in texts]

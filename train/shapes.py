@@ -222,8 +222,6 @@ def minicpm():
         **MINICPM, num_hidden_layers=layers, embedding_multiplier=12, residual_multiplier=1.4 / layers ** 0.5,
         logits_scaling=PLAIN["hidden_size"] / base, attention_multiplier=64 ** -0.5, tie_word_embeddings=False,
         rope_theta=10000.0, rope_scaling={**scaling, "rope_theta": 10000.0, "long_factor": factors, "factor": 1.0}))
-    for name in list(network.config.to_dict()):
-        assert not name.startswith("scale_")
     return Theirs(network, {"architectures": ["MiniCPMForCausalLM"], "model_type": "minicpm", "scale_emb": 12, "scale_depth": 1.4,
                             "dim_model_base": base, "rope_theta": 10000.0, "rope_scaling": scaling, "rope_parameters": None})
 

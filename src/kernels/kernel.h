@@ -13,8 +13,8 @@
 
 namespace bittern::kernels {
 
-/// One of several int8 vectors that meet a matrix whose scales differ along a row. The fields are
-/// those of GroupedArgs.
+/// One of several int8 vectors that meet a matrix whose scales differ along a row. GroupedArgs says
+/// how long each field is.
 struct GroupedToken {
   const int8_t* act;
   const int32_t* act_sums;
@@ -34,8 +34,8 @@ struct GroupedArgs {
   const int32_t* act_sums;     ///< [num_blocks * 2]: sum of each group's activations
   const float* act_scales;     ///< [num_blocks * 2]: what one step of a group is worth
   float* out;                  ///< [num_tiles * 16]
-  const GroupedToken* low;  ///< the low digits (FloatOps::quantize_digits) of a vector of two, or
-                            ///< null: their product is added to that of `act`; its out is unused
+  const GroupedToken* low;     ///< null, or the low digits where `act` has the high ones
+                               ///< (FloatOps::quantize_digits); the kernel does not use their `out`
 };
 
 /// A matrix whose scales differ along a row, times several vectors: as GroupedArgs says.
@@ -68,7 +68,8 @@ struct Tile16Ops {
 
   /// out[16 t + r] = sum over the groups, first to last, of
   /// (float(sum of (code - 1) * act) * weight scale) * act scale: each operation rounds once,
-  /// none is fused. With low digits: that of the high ones, plus that of the low ones.
+  /// none is fused. Where there are low digits, their sum over the groups is then added to that of
+  /// the high ones.
   void (*gemv_grouped)(const GroupedArgs* args);
 
   /// The same for every token; weights are unpacked once for all of them.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The output head by elimination (docs/design/0004-screened-head.md). Beside the head stands a
-// coarse copy of it in bit planes, with the exact size of what each plane leaves out; so a scan of
-// the copy bounds every logit from both sides, rows that cannot be among the best are dropped, and
-// the few others are computed from the head itself, as a full scan would. Same logits, same
+// coarse copy of it in bit planes, with the exact size of what each plane leaves out. So a scan of
+// the copy bounds every logit from both sides. Rows that cannot be among the best are dropped; the
+// few others are computed from the head itself, as a full scan would. Same logits, same
 // candidates, a third of the memory traffic.
 #pragma once
 

@@ -57,7 +57,7 @@ TEST(HugePages, MemoryGivenBackWaitsNoMore) {
   EXPECT_FALSE(MakeNextHugePage());
 }
 
-// Nobody would make huge pages of what is taken after a load.
+// After a load no thread makes huge pages any more.
 TEST(HugePages, OnlyWhatIsLoadedWaits) {
   const Pages pages;
   WishOrAwaitHugePages(pages.data(), kFourPages);

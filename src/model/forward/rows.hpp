@@ -26,10 +26,10 @@ struct FloatRows {
 
 /// Memory for quantised rows of up to N tokens, of any width up to the widest input.
 struct QuantizedActivations {
-  /// Rows that a token takes. 2: the digits of base 255 of 16-bit activations, the high ones first
-  /// (kernels::FloatOps::quantize_digits); N stands for twice the tokens where rows are counted.
+  /// Rows that a token takes. Two hold the digits of 16-bit activations, the high ones first
+  /// (kernels::FloatOps::quantize_digits). R below is N times as many rows.
   std::size_t digits = 1;
-  AlignedBuffer<std::int8_t> values;   // (N padded to 8, widest input padded to 128)
+  AlignedBuffer<std::int8_t> values;   // (R padded to 8, widest input padded to 128)
   AlignedBuffer<std::int8_t> rows;     // (N, widest input padded): more than a few rows as plain
                                        // rows, too, where zeros are skipped; else empty
   AlignedBuffer<std::int8_t> ordered;  // (N, OrderedActs(hidden_size)): up_proj's input for
@@ -39,8 +39,8 @@ struct QuantizedActivations {
   // For grouped matrices (kernels::GroupedArgs), only where the model has any: per row, for every
   // group of 64 columns of the widest input.
   std::size_t groups = 0;
-  AlignedBuffer<std::int32_t> group_sums;  // (N, groups)
-  AlignedBuffer<float> group_scales;       // (N, groups): what one step is worth
+  AlignedBuffer<std::int32_t> group_sums;  // (R, groups)
+  AlignedBuffer<float> group_scales;       // (R, groups): what one step is worth
 };
 
 /// Quantised rows, made once and shared by every projection that reads them. A few: plain rows,

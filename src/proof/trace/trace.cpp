@@ -110,8 +110,9 @@ class TraceRecorder final : public model::Tracer {
     return values;
   }
 
-  /// int8 values, then one scale to divide by, or one to multiply with for each group; of two
-  /// digits all values of the high ones, those of the low ones, and their scales so.
+  /// The bytes are int8 values, then one scale to divide by, or one to multiply with for each
+  /// group. Where there are two digits, the high values stand first, then the low ones, then the
+  /// scales of the high ones, then those of the low ones.
   [[nodiscard]] std::vector<float> Dequantized(std::span<const std::byte> bytes,
                                                std::size_t size) const {
     const std::vector<float> scales = Floats(bytes.subspan(Digits() * size));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small measurements of this machine, as rulers for the figures of a benchmark: the rate at which
-// memory is read, the rate of the matrix kernel on data in cache, the energy of the CPU packages.
-// Each takes well under two seconds.
+// Small measurements of this machine, as rulers for the figures of a benchmark. They are the rate
+// at which memory is read, the matrix kernel's rate on data in cache, and the energy of the
+// packages. Each takes well under two seconds.
 #pragma once
 
 #include <cstddef>
