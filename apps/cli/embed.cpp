@@ -15,6 +15,7 @@
 #include "base/files/npy.hpp"
 #include "base/json/json.hpp"
 #include "cli/options/model_options.hpp"
+#include "cli/options/tabled_options.hpp"
 #include "cli/shared/commands.hpp"
 #include "cli/shared/interrupt.hpp"
 #include "cli/shared/output.hpp"
@@ -175,13 +176,7 @@ void AddEmbed(CLI::App& app, int* exit_code) {
   options->text_given =
       command->add_option("-p,--prompt", options->text, "One text instead of standard input")
           ->type_name("TEXT");
-  command
-      ->add_option("--pooling", options->pooling,
-                   "The positions of a text that count: the last one, the first one, or the mean "
-                   "of all; auto: as the model's file says, else the last one")
-      ->type_name("NAME")
-      ->transform(OneOf(request::NamesOf(request::kPoolings)))
-      ->capture_default_str();
+  AddTabled(*command, "pooling", &options->pooling);
   command
       ->add_option("--format", options->format,
                    "How vectors are written: numbers in a line, json, npy (one NumPy array) or raw "

@@ -1,203 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of keys but those of the sampler, which are in request/sampler_option_table, and what
-// sets of them mean.
+// Sets of keys, and the options of the layers below that they become. The keys stand in
+// request/option_table and request/sampler_option_table.
 #include "capi/options.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <limits>
 #include <mutex>
 
 #include "base/json/json.hpp"
 #include "base/threads/process_fork.hpp"
-#include "base/threads/thread_pool.hpp"
 #include "capi/call.hpp"
 #include "model/matrix_layout.hpp"
 #include "request/choice_names.hpp"
+#include "request/option_table.hpp"
 #include "request/option_text.hpp"
 #include "request/sampler_option_text.hpp"
-#include "request/text_request.hpp"
 #include "runtime/sampling/sampling_defaults.hpp"
 #include "runtime/tune/layout_choice.hpp"
 
 namespace bittern::capi {
 namespace {
 
-/// The calls that a key is for, as bits.
-constexpr unsigned kModel = 1, kSequence = 2, kGenerate = 4, kConvert = 8, kPull = 16, kScore = 32,
-                   kDoctor = 64, kEmbed = 128, kTrace = 256;
-constexpr double kMostInt = std::numeric_limits<int>::max();
-
-enum class Type { kWhole, kSwitch, kChoice, kText };
-
-/// One key.
-struct Row {
-  std::string_view key;
-  unsigned kinds;
-  Type type;
-  double least, most;         // kWhole
-  std::string_view choices;   // kChoice: separated by spaces
-  std::string_view fallback;  // what holds where the key is not set
-  bool repeated;
-  std::string_view description;
-};
-
-// Makers of rows, one for each type.
-constexpr Row Whole(std::string_view key, unsigned kinds, double least, double most,
-                    std::string_view fallback, std::string_view description) {
-  return {key, kinds, Type::kWhole, least, most, "", fallback, false, description};
-}
-constexpr Row Switch(std::string_view key, unsigned kinds, std::string_view fallback,
-                     std::string_view description) {
-  return {key, kinds, Type::kSwitch, 0, 0, "", fallback, false, description};
-}
-constexpr Row Choice(std::string_view key, unsigned kinds, std::string_view choices,
-                     std::string_view fallback, std::string_view description) {
-  return {key, kinds, Type::kChoice, 0, 0, choices, fallback, false, description};
-}
-constexpr Row Text(std::string_view key, unsigned kinds, std::string_view fallback, bool repeated,
-                   std::string_view description) {
-  return {key, kinds, Type::kText, 0, 0, "", fallback, repeated, description};
-}
-
-/// Every key but the sampler's, in the order in which bittern_options_describe lists them.
-constexpr auto kRows = std::to_array<Row>({
-    Whole("threads", kModel | kSequence | kConvert | kScore | kDoctor, 0, ThreadPool::kMaxThreads,
-          "0", "threads at most; 0: one per physical core that this process may use"),
-    Choice("kernel", kModel, "auto tile16 tile48 tl1 tl2", "auto",
-           "how ternary matrices are multiplied: same bits, other speed and memory"),
-    Choice("head", kModel, "auto exact screened", "auto",
-           "how the output head is computed: same bits, other speed and memory"),
-    Choice("batch_kernel", kModel, "auto tile16 vlut", "auto",
-           "how batches are multiplied; changes speed only"),
-    Choice("activations", kModel, "auto int8 int16", "auto",
-           "bits of activations, of models that were trained without rounding them"),
-    Choice("zero_skip", kModel, "auto on off", "auto",
-           "skip weights that would be multiplied by zero: same bits, other speed"),
-    Text("isa", kModel, "", false, "instruction set to use, e.g. scalar or avx2; empty: the best"),
-    Text("layout_cache", kModel, "", false,
-         "a file that keeps which layout of weights is faster on this machine; it is measured once "
-         "and written there. Empty: nothing is measured or written"),
-    Text("override_kv", kModel | kConvert, "", true,
-         "KEY=TYPE:VALUE (int, float, bool, str) in place of a metadata value of the file"),
-    Choice("i2s_layout", kModel | kConvert, "x86-128 arm-64 row4 sequential", "",
-           "how an I2_S file orders its weights, where the file does not say"),
-    Text("tl_tiling", kModel | kConvert, "", true,
-         "ROWS,COLS,BM,BK,bm of a TL1 or TL2 file's matrices of one shape"),
-    Whole("context_length", kSequence, 0, kMostInt, "0",
-          "tokens of a sequence at most; 0: as many as the model allows"),
-    Choice("kv_type", kSequence, "f16 f32 i8", "f16",
-           "how keys and values are kept; i8 is an approximation"),
-    Whole("batch_size", kSequence, 1, 1 << 20, "512", "tokens of one pass at most"),
-    Whole("max_sequences", kSequence, 1, 1024, "1 for sequences, 8 for engines",
-          "full contexts that a sequence and its forks have room for; requests of an engine that "
-          "run at the same time"),
-    Whole("cache_tokens", kSequence, 0, kMostInt, "0",
-          "tokens of all requests and the prefix cache of an engine together; 0: enough for "
-          "max_sequences contexts"),
-    Switch("prefix_cache", kSequence, "on", "an engine keeps what earlier requests have read"),
-    Switch("hidden", kSequence, "off", "keep the last hidden state (bittern_sequence_hidden)"),
-    Whole("n_predict", kGenerate, -1, kMostInt, "128",
-          "new tokens at most; -1: until the text ends or the context is full"),
-    Switch("stop_on_loop", kGenerate, "off", "end a text that repeats itself"),
-    Text("stop", kGenerate, "", true, "end before this text"),
-    Text("grammar", kGenerate, "", false, "a GBNF grammar that the text obeys; empty: none"),
-    Text("json_schema", kGenerate, "", false,
-         "a JSON schema that the text is valid under; {}: any JSON; empty: none"),
-    Text("regex", kGenerate, "", false,
-         "a regular expression that the text matches from end to end; empty: none"),
-    Switch("ignore_eos", kGenerate, "off", "go on after the token that ends a text"),
-    Switch("special", kGenerate, "off", "write special tokens into the text"),
-    Whole("logprobs", kGenerate, -1, request::kMostLogprobs, "-1",
-          "0 or more: the result has the log-probability of each new token, and of so many best "
-          "ones beside it; -1: none"),
-    Switch("receipt", kGenerate, "off",
-           "the result has a receipt, which bittern_verify replays on any machine"),
-    Choice("speculation", kGenerate, "ngram off always", "ngram",
-           "guess tokens from repetitions and check them together: same text, other speed"),
-    Text("to", kConvert, "", false, "format of the ternary weights: i2_s, tq2_0, safetensors, ..."),
-    Text("embeddings", kConvert, "keep", false, "format of embedding and head: keep, f16, ..."),
-    Choice("scale_type", kConvert, "bf16 f32", "bf16", "how safetensors keep scales"),
-    Text("tiling", kConvert, "", true, "ROWS,COLS,BM,BK,bm: tiling that tl1 or tl2 gets"),
-    Switch("prove", kConvert, "off", "read the output back and compare every weight"),
-    Switch("overwrite", kConvert | kDoctor, "off", "replace a file that is there"),
-    Choice("pooling", kEmbed, "auto last first mean", "auto",
-           "the positions of a text that count; auto: as the model's file says, else the last"),
-    Switch("normalize", kEmbed, "off", "vectors of length 1"),
-    Switch("values", kTrace, "off", "write all values beside the facts, as .npy files"),
-    Whole("window", kScore, 0, kMostInt, "0",
-          "tokens of a window; 0: 512 for texts, the model's limit for questions"),
-    Whole("stride", kScore, 0, kMostInt, "0",
-          "tokens from one window to the next; 0: they lie end to end"),
-    Whole("most", kScore, -1, kMostInt, "-1", "windows or questions at most; -1: all"),
-    Switch("every_token", kScore, "off", "score every token of a text but the first once"),
-    Text("fix", kDoctor, "", false,
-         "where to write the model with all that can be put right put right; empty: nowhere"),
-    Text("like", kDoctor, "", false, "a healthy file or folder to compare with"),
-    Text("cache", kPull, "", false,
-         "folder of downloaded models; empty: HF_HUB_CACHE or what else Hugging Face's programs "
-         "use"),
-    Text("endpoint", kPull, "", false,
-         "address of the hub; empty: HF_ENDPOINT, else https://huggingface.co"),
-    Text("token", kPull, "", false,
-         "token for private and gated repositories; empty: HF_TOKEN, else the file of a log-in"),
-    Switch("offline", kPull, "off", "use downloaded models only; HF_HUB_OFFLINE=1 does the same"),
-    Switch("update", kPull, "on",
-           "ask the hub for the newest state; off: only where the cache lacks the model"),
-    Whole("connections", kPull, 1, 16, "4", "connections for one file"),
-    Whole("retries", kPull, 0, 100, "5",
-          "tries in a row that may bring nothing before it is given up"),
-});
-
 /// The keys that say what a text must be; one of them at a time.
 constexpr std::pair<std::string_view, grammar::ConstraintKind> kConstraintKeys[] = {
     {"grammar", grammar::ConstraintKind::kGbnf},
     {"json_schema", grammar::ConstraintKind::kJsonSchema},
     {"regex", grammar::ConstraintKind::kRegex}};
-
-/// Spellings of a switch.
-constexpr std::string_view kOn[] = {"on", "1", "true"}, kOff[] = {"off", "0", "false"};
-
-bool IsOneOf(std::string_view value, std::span<const std::string_view> names) {
-  return std::ranges::find(names, value) != names.end();
-}
-
-/// True if `value` is one of the words.
-bool IsChoice(std::string_view value, std::string_view choices) {
-  while (!choices.empty()) {
-    const std::size_t end = std::min(choices.find(' '), choices.size());
-    if (choices.substr(0, end) == value) return true;
-    choices.remove_prefix(std::min(end + 1, choices.size()));
-  }
-  return false;
-}
-
-/// True if the row takes this value. Texts have checks of their own, such as CheckConstraintKey.
-bool Accepts(const Row& row, std::string_view value) {
-  if (row.type == Type::kText) return true;
-  if (row.type == Type::kSwitch) return IsOneOf(value, kOn) || IsOneOf(value, kOff);
-  if (row.type == Type::kChoice) return IsChoice(value, row.choices);
-  const auto number = request::ParseNumber<std::int64_t>(value);
-  return number && static_cast<double>(*number) >= row.least &&
-         static_cast<double>(*number) <= row.most;
-}
-
-/// The words for what the row takes, in messages and descriptions.
-std::string Expected(const Row& row) {
-  switch (row.type) {
-    case Type::kWhole:
-      return request::WholeNumberWords(row.least, row.most);
-    case Type::kSwitch:
-      return "on or off";
-    case Type::kChoice:
-      return fmt::format("one of {}", row.choices);
-    case Type::kText:
-      break;
-  }
-  return "a text";
-}
 
 /// The value of a key; null if it is not set.
 const std::string* Last(const Settings& settings, std::string_view key) {
@@ -217,7 +47,7 @@ void Take(const Settings& settings, std::string_view key, T* value) {
   const std::string* text = Last(settings, key);
   if (text == nullptr) return;
   if constexpr (std::is_same_v<T, bool>) {
-    *value = IsOneOf(*text, kOn);
+    *value = request::IsOn(*text);
   } else if constexpr (std::is_integral_v<T>) {
     *value = static_cast<T>(
         request::ParseNumber<std::int64_t>(*text).value_or(static_cast<std::int64_t>(*value)));
@@ -300,30 +130,32 @@ Result<void> CheckConstraintKey(std::string_view key, std::string_view value,
 }
 
 /// The entry of one key in bittern_options_describe().
-Json RowJson(std::string_view key, unsigned kinds, std::string_view value,
-             std::string_view fallback, bool repeated, std::string_view description) {
+Json RowJson(std::string_view key, unsigned uses, std::string_view value, std::string_view initial,
+             bool repeated, std::string_view description) {
   constexpr std::pair<unsigned, std::string_view> kNames[] = {
-      {kModel, "model"},     {kSequence, "sequence"}, {kGenerate, "generate"},
-      {kConvert, "convert"}, {kPull, "pull"},         {kScore, "score"},
-      {kDoctor, "doctor"},   {kEmbed, "embed"},       {kTrace, "trace"}};
+      {request::kForModel, "model"},       {request::kForSequence, "sequence"},
+      {request::kForGenerate, "generate"}, {request::kForConvert, "convert"},
+      {request::kForPull, "pull"},         {request::kForScore, "score"},
+      {request::kForDoctor, "doctor"},     {request::kForEmbed, "embed"},
+      {request::kForTrace, "trace"}};
   auto names = Json::MakeArray();
-  for (const auto& [kind, name] : kNames) {
-    if ((kinds & kind) != 0) names.push_back(name);
+  for (const auto& [use, name] : kNames) {
+    if ((uses & use) != 0) names.push_back(name);
   }
-  return {{"key", key},          {"kinds", names},       {"value", value},
-          {"default", fallback}, {"repeated", repeated}, {"description", description}};
+  return {{"key", key},         {"kinds", names},       {"value", value},
+          {"default", initial}, {"repeated", repeated}, {"description", description}};
 }
 
-/// The JSON of bittern_options_describe: our own rows, then the sampler's.
+/// The JSON of bittern_options_describe: the sampler's rows come last.
 std::string Describe() {
   Json rows = Json::MakeArray();
-  for (const Row& row : kRows) {
-    rows.push_back(
-        RowJson(row.key, row.kinds, Expected(row), row.fallback, row.repeated, row.description));
+  for (const request::Option& row : request::OptionTable()) {
+    rows.push_back(RowJson(row.name, row.uses, request::ExpectedText(row), row.initial,
+                           row.repeated, row.help));
   }
   const auto key_of = [](const request::SamplerOption& other) { return std::string(other.name); };
   for (const request::SamplerOption& row : request::SamplerOptionTable()) {
-    rows.push_back(RowJson(row.name, kGenerate, request::ExpectedText(row),
+    rows.push_back(RowJson(row.name, request::kForGenerate, request::ExpectedText(row),
                            request::DefaultText(row), request::TakesSeveral(row),
                            request::HelpOf(row, key_of)));
   }
@@ -341,9 +173,9 @@ Result<std::string> DefaultOf(std::string_view key) {
   if (const auto* option = request::FindSamplerOption(key); option != nullptr) {
     return request::DefaultText(*option);
   }
-  const auto row = std::ranges::find(kRows, key, &Row::key);
-  if (row == kRows.end()) return NoSuchKey(key);
-  return std::string(row->fallback);
+  const request::Option* row = request::FindOption(key);
+  if (row == nullptr) return NoSuchKey(key);
+  return std::string(row->initial);
 }
 
 /// Error as OptionsObject::Set; else whether several values of the key add up.
@@ -354,9 +186,11 @@ Result<bool> CheckValue(std::string_view key, std::string_view value, const Sett
     BITTERN_TRY(request::SetSamplerOption(*option, {&text, 1}, &unused));
     return request::TakesSeveral(*option);
   }
-  const auto row = std::ranges::find(kRows, key, &Row::key);
-  if (row == kRows.end()) return NoSuchKey(key);
-  if (!Accepts(*row, value)) return request::WrongText(key, Expected(*row), value);
+  const request::Option* row = request::FindOption(key);
+  if (row == nullptr) return NoSuchKey(key);
+  if (!request::Accepts(*row, value)) {
+    return request::WrongText(key, request::ExpectedText(*row), value);
+  }
   BITTERN_TRY(CheckConstraintKey(key, value, settings));
   return row->repeated;
 }

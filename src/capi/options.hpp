@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of the C interface: one table of keys with what each accepts, and the options of the
-// layers below that they become. Sets are read under one lock of the process, since another thread
-// may change them.
+// Settings of the C interface by key, and the options of the layers below that they become. Sets
+// are read under one lock of the process, since another thread may change them.
 #pragma once
 
 #include <atomic>

@@ -15,6 +15,7 @@
 
 #include "base/threads/thread_pool.hpp"
 #include "cli/options/model_options.hpp"
+#include "cli/options/tabled_options.hpp"
 #include "cli/shared/commands.hpp"
 #include "cli/shared/interrupt.hpp"
 #include "cli/shared/output.hpp"
@@ -132,18 +133,8 @@ void AddTargetOptions(CLI::App& command, ConvertCommandOptions* options) {
                               fmt::join(formats::EmbeddingFormats(), ", ")))
       ->type_name("FORMAT")
       ->transform(OneOf(strings(formats::EmbeddingFormats())));
-  command
-      .add_option("--tiling", options->tilings,
-                  "tl1, tl2: tiling of the matrices of one shape (default: bitnet.cpp's where it "
-                  "has one); may be repeated")
-      ->type_name("ROWS,COLS,BM,BK,bm")
-      ->allow_extra_args(false);
-  command
-      .add_option("--scale-type", options->scale_type,
-                  "safetensors: how scales are kept: bf16, as in the published models, or f32, "
-                  "which rounds nothing (default: bf16)")
-      ->type_name("TYPE")
-      ->transform(OneOf({"bf16", "f32"}));
+  AddTabled(command, "tiling", &options->tilings);
+  AddTabled(command, "scale_type", &options->scale_type);
 }
 
 }  // namespace
@@ -160,8 +151,7 @@ void AddConvert(CLI::App& app, int* exit_code) {
       ->check(PlainFile())
       ->required();
   AddTargetOptions(*command, options.get());
-  command->add_flag("--prove", options->convert.prove,
-                    "Read the output back from the disk and compare every weight");
+  AddTabled(*command, "prove", &options->convert.prove);
   command->add_flag("-f,--force", options->convert.overwrite, "Replace a file that is there");
   command->add_flag("--json", options->json, "Print one JSON object");
   command->add_flag("-v,--verbose", options->verbose, "Print every decision");

@@ -11,6 +11,7 @@
 #include "cli/options/hub_options.hpp"
 #include "cli/options/local_model.hpp"
 #include "cli/options/model_options.hpp"
+#include "cli/options/tabled_options.hpp"
 #include "cli/shared/commands.hpp"
 #include "cli/shared/output.hpp"
 #include "cli/shared/page_origin.hpp"
@@ -124,19 +125,8 @@ void AddDoctor(CLI::App& app, int* exit_code) {
       ->type_name("FILE")
       ->check(FileName());
   AddHubModelOptions(*command, &options->path);
-  command
-      ->add_option(
-          "--fix", options->fixed,
-          "Write the model with all that can be put right put right; the file itself is not "
-          "changed")
-      ->type_name("OUT")
-      ->check(PlainFile());
-  command
-      ->add_option("--like", options->like,
-                   "Also compare with this file or folder, a healthy one, tensor by tensor and key "
-                   "by key")
-      ->type_name("HEALTHY")
-      ->check(FileName());
+  AddTabled(*command, "fix", &options->fixed)->check(PlainFile());
+  AddTabled(*command, "like", &options->like)->check(FileName());
   command
       ->add_option("--html", options->html,
                    "Also write a page: what is wrong, how much sense the text makes, scales layer "

@@ -10,6 +10,7 @@
 
 #include "cli/options/model_options.hpp"
 #include "cli/options/outputs.hpp"
+#include "cli/options/tabled_options.hpp"
 #include "cli/shared/commands.hpp"
 #include "cli/shared/output.hpp"
 #include "cli/shared/page_origin.hpp"
@@ -129,7 +130,7 @@ void AddTrace(CLI::App& app, int* exit_code) {
           "Write what was computed into this folder: trace.json, and values/ with --values")
       ->type_name("DIR")
       ->check(PlainFile());
-  command->add_flag("--values", options->values, "Also dump all values, as .npy files");
+  AddTabled(*command, "values", &options->values);
   command
       ->add_option("--compare", options->compare,
                    "Name the first operation that differs: folders, models, isa=NAME or kv=TYPE; a "

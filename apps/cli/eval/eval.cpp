@@ -6,6 +6,7 @@
 #include "base/json/json.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/outputs.hpp"
+#include "cli/options/tabled_options.hpp"
 #include "cli/shared/commands.hpp"
 #include "cli/shared/interrupt.hpp"
 #include "cli/shared/output.hpp"
@@ -113,23 +114,9 @@ void AddEvalInput(CLI::App* command, EvalOptions* options) {
       ->type_name("KIND")
       ->transform(OneOf({"auto", "text", "ids", "choices"}))
       ->capture_default_str();
-  command
-      ->add_option(
-          "-c,--ctx-size", options->job.window,
-          "Tokens of a window; 0: 512, or the model's limit where that is less (questions: "
-          "the model's limit)")
-      ->type_name("N")
-      ->check(WholeNumber(0))
-      ->capture_default_str();
-  command
-      ->add_option("--ppl-stride", options->job.stride,
-                   "Tokens from one window to the next, of which the last N are scored, as "
-                   "llama-perplexity has it; 0: windows lie end to end")
-      ->type_name("N")
-      ->check(WholeNumber(0))
-      ->capture_default_str();
-  command->add_flag("--every-token", options->job.every_token,
-                    "Score every token but the first once; windows lie --ppl-stride tokens apart");
+  AddTabled(*command, "window", &options->job.window);
+  AddTabled(*command, "stride", &options->job.stride);
+  AddTabled(*command, "every_token", &options->job.every_token);
   command
       ->add_option("--kl-divergence-base,--save-all-logits", options->job.logits,
                    "Saves the probabilities of all tokens, as llama-perplexity does; with "
@@ -138,10 +125,7 @@ void AddEvalInput(CLI::App* command, EvalOptions* options) {
       ->check(PlainFile());
   command->add_flag("--kl-divergence", options->job.compare_logits,
                     "How far the model is from the saved probabilities");
-  command->add_option("--chunks", options->job.most, "Windows or questions at most; -1: all")
-      ->type_name("N")
-      ->check(WholeNumber(-1))
-      ->capture_default_str();
+  AddTabled(*command, "most", &options->job.most);
 }
 
 }  // namespace

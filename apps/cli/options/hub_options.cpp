@@ -5,20 +5,15 @@
 #include <memory>
 
 #include "cli/options/local_model.hpp"
-#include "cli/options/model_options.hpp"
+#include "cli/options/tabled_options.hpp"
 #include "hub/reference.hpp"
 
 namespace bittern::cli {
 namespace {
 
 void AddTokenAndOffline(CLI::App& command) {
-  command
-      .add_option("--hf-token", GivenByFlags().token,
-                  "Token for private and gated repositories; without it $HF_TOKEN, else the "
-                  "file that `hf auth login` writes")
-      ->type_name("TOKEN");
-  command.add_flag("--offline", GivenByFlags().offline,
-                   "Use downloaded models only; $HF_HUB_OFFLINE=1 does the same");
+  AddTabled(command, "token", &GivenByFlags().token);
+  AddTabled(command, "offline", &GivenByFlags().offline);
 }
 
 }  // namespace
@@ -62,26 +57,13 @@ void AddHubModelOptions(CLI::App& command, std::string* path) {
 }
 
 void AddHubOptions(CLI::App& command) {
-  command
-      .add_option("--endpoint", GivenByFlags().endpoint,
-                  "Address of the hub; without it $HF_ENDPOINT, else https://huggingface.co")
-      ->type_name("URL");
+  AddTabled(command, "endpoint", &GivenByFlags().endpoint);
   AddTokenAndOffline(command);
 }
 
 void AddTransferOptions(CLI::App& command) {
-  command
-      .add_option("--connections", GivenByFlags().connections,
-                  "Connections for one file, each for 16 MiB at a time")
-      ->type_name("N")
-      ->check(WholeNumber(1, 16))
-      ->default_str("4");
-  command
-      .add_option("--retries", GivenByFlags().retries,
-                  "Tries in a row that may bring nothing before it is given up")
-      ->type_name("N")
-      ->check(WholeNumber(0, 100))
-      ->default_str("5");
+  AddTabled(command, "connections", &GivenByFlags().connections);
+  AddTabled(command, "retries", &GivenByFlags().retries);
 }
 
 }  // namespace bittern::cli

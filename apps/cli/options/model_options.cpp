@@ -14,11 +14,11 @@
 #include <cstdlib>
 #include <limits>
 
-#include "base/threads/thread_pool.hpp"
 #include "cli/options/default_model.hpp"
 #include "cli/options/environment.hpp"
 #include "cli/options/help.hpp"
 #include "cli/options/hub_options.hpp"
+#include "cli/options/tabled_options.hpp"
 #include "cli/shared/program_ranks.hpp"
 #include "cli/shared/terminal.hpp"
 #include "cli/shared/wording.hpp"
@@ -29,64 +29,20 @@
 namespace bittern::cli {
 namespace {
 
-/// A flag that takes one of the names of a table.
-template <class T, std::size_t N>
-void AddChoice(CLI::App& command, const char* flag, const request::ChoiceName<T> (&table)[N],
-               T* value, const char* help) {
-  command
-      .add_option_function<std::string>(
-          flag,
-          [&table, value](const std::string& name) { *value = request::ChoiceByName(table, name); },
-          help)
-      ->type_name("NAME")
-      ->transform(OneOf(request::NamesOf(table)))
-      ->default_str(std::string(table[0].name));
-}
-
-/// Ways of computing that differ in speed and memory only.
-void AddWayOptions(CLI::App& command, ModelOptions* options) {
-  AddChoice(
-      command, "--head", request::kHeadModes, &options->head,
-      "How the output head is computed. screened: a coarse copy rules out most rows, the rest "
-      "are computed exactly; exact: computes all rows. Same output, different speed and memory");
-  AddChoice(command, "--zero-skip", request::kSkipModes, &options->zero_skip,
-            "on, off or auto: skip weights that would be multiplied by zero (models with squared "
-            "ReLU). Same output, different speed");
-  AddChoice(command, "--batch-kernel", request::kBatchKernels, &options->batch_kernel,
-            "How prompts and many sequences are multiplied: tile16 (multiply-adds), vlut (lookup "
-            "tables shared by tokens) or auto: the faster one here. Same output, different speed");
-}
-
-/// A way of computing that changes results, of some models.
-void AddActivations(CLI::App& command, ModelOptions* options) {
-  AddChoice(
-      command, "--activations", request::kActivations, &options->activations,
-      "How the inputs of ternary matrices are rounded, of models that were trained without: "
-      "int16 is as good as exact; int8 reads prompts twice as fast and moves one likely token "
-      "in a hundred; auto: int16");
-}
-
 /// Facts that some files lack about their weights; both are metadata keys to the library.
 void AddLayoutOptions(CLI::App& command, std::vector<std::string>* overrides) {
-  command
-      .add_option_function<std::string>(
-          "--i2s-layout",
-          [overrides](const std::string& name) {
-            overrides->push_back("ternary.layout=str:" + name);
-          },
-          "How an I2_S file orders its weights: x86-128 (the official file), arm-64 (made by "
-          "bitnet.cpp on ARM), row4 or sequential; without this, as the file says, else x86-128")
-      ->type_name("NAME")
-      ->transform(OneOf({"x86-128", "arm-64", "row4", "sequential"}));
+  AddTabled(command, "i2s_layout", TakesText([overrides](const std::string& name) {
+              overrides->push_back("ternary.layout=str:" + name);
+            }));
+  const request::Option& tiling = TabledOption("tl_tiling");
   command
       .add_option_function<std::vector<std::string>>(
-          "--tl-tiling",
+          std::string(tiling.flags),
           [overrides](const std::vector<std::string>& shapes) {
             overrides->push_back(fmt::format("ternary.tl.tiling=str:{}", fmt::join(shapes, ",")));
           },
-          "Tiling of a TL1 or TL2 file's matrices of one shape, from its converter's "
-          "kernel_config.ini; may be repeated")
-      ->type_name("ROWS,COLS,BM,BK,bm")
+          std::string(tiling.help))
+      ->type_name(std::string(tiling.placeholder))
       ->allow_extra_args(false);
 }
 
@@ -101,11 +57,7 @@ void PrintDecisions(const Decisions& decisions, bool all) {
 }
 
 void AddFileOptions(CLI::App& command, std::vector<std::string>* overrides) {
-  command
-      .add_option("--override-kv", *overrides,
-                  "Replace a metadata value of the file; may be repeated")
-      ->type_name("KEY=TYPE:VALUE")
-      ->allow_extra_args(false);
+  AddTabled(command, "override_kv", overrides);
   AddLayoutOptions(command, overrides);
 }
 
@@ -125,16 +77,11 @@ void AddModelOptions(CLI::App& command, ModelOptions* options, bool takes_argume
 }
 
 void AddComputeOptions(CLI::App& command, ModelOptions* options) {
-  command
-      .add_option("--kernel", options->kernel,
-                  "How ternary matrices are multiplied: tile16 (multiply-adds), tile48 (the same "
-                  "from 1.67 bits per weight), tl1 or tl2 (lookup tables). Same output, different "
-                  "speed and memory")
-      ->type_name("NAME")
-      ->transform(OneOf({"auto", "tile16", "tile48", "tl1", "tl2"}))
-      ->capture_default_str();
-  AddWayOptions(command, options);
-  AddActivations(command, options);
+  AddTabled(command, "kernel", &options->kernel);
+  AddTabled(command, "head", request::kHeadModes, &options->head);
+  AddTabled(command, "zero_skip", request::kSkipModes, &options->zero_skip);
+  AddTabled(command, "batch_kernel", request::kBatchKernels, &options->batch_kernel);
+  AddTabled(command, "activations", request::kActivations, &options->activations);
 }
 
 void NoticeUnreadOverrides(const std::vector<std::string>& overrides,
@@ -245,14 +192,16 @@ CLI::Validator PlainFile() {
   return {check, ""};
 }
 
+/// -1 is llama.cpp's word for 0.
 void AddThreadsOption(CLI::App& command, int* num_threads) {
+  const request::Option& row = TabledOption("threads");
   command
       .add_option_function<int>(
-          "-t,--threads", [num_threads](int n) { *num_threads = std::max(n, 0); },
-          "Threads at most; 0: one per physical core that this process may use")
-      ->type_name("N")
-      ->check(WholeNumber(-1, ThreadPool::kMaxThreads))
-      ->default_str("0");
+          std::string(row.flags), [num_threads](int n) { *num_threads = std::max(n, 0); },
+          std::string(row.help))
+      ->type_name(std::string(row.placeholder))
+      ->check(WholeNumber(-1, static_cast<int>(row.most)))
+      ->default_str(std::string(row.initial));
 }
 
 namespace {
@@ -267,12 +216,7 @@ model::KvType KvTypeByFlag(std::string_view name) {
 model::KvType KvTypeOf(const ContextOptions& options) { return KvTypeByFlag(options.type_k); }
 
 void AddContextOptions(CLI::App& command, ContextOptions* options) {
-  command
-      .add_option("-c,--ctx-size", options->context_length,
-                  "Tokens the context holds; 0: as many as the model allows")
-      ->type_name("N")
-      ->check(WholeNumber(0))
-      ->capture_default_str();
+  AddTabled(command, "context_length", &options->context_length);
   AddBatchOptions(command, options);
 }
 
@@ -285,10 +229,7 @@ void AddBatchOptions(CLI::App& command, ContextOptions* options) {
       ->type_name("N")
       ->check(WholeNumber(1))
       ->capture_default_str();
-  command.add_option("--ubatch-size", options->ubatch_size, "Tokens per prefill chunk")
-      ->type_name("N")
-      ->check(WholeNumber(1))
-      ->capture_default_str();
+  AddTabled(command, "batch_size", &options->ubatch_size);
   command
       .add_option(
           "--cache-type-k", options->type_k,

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "cli/options/model_options.hpp"
+#include "cli/options/tabled_options.hpp"
 #include "cli/shared/sampler_spelling.hpp"
 #include "request/option_text.hpp"
 #include "request/sampler_option_text.hpp"
@@ -158,18 +159,11 @@ void AddSamplerOptions(CLI::App& command, runtime::GenerateOptions* options) {
     if (command.get_option_no_throw(FlagOf(row)) != nullptr) continue;
     AddSamplerFlag(command, row.name, &options->sampler);
   }
-  command.add_flag("--stop-on-loop", options->stop_on_loop,
-                   "Stop where the text repeats one passage over and over (finish reason: loop)");
+  AddTabled(command, "stop_on_loop", &options->stop_on_loop);
 }
 
 void AddLogprobsOption(CLI::App& command, runtime::GenerateOptions* options) {
-  command
-      .add_option("--logprobs", options->logprobs,
-                  "Write how probable each token was, and the N most probable ones at its place "
-                  "(0: none); -1: off")
-      ->type_name("N")
-      ->check(WholeNumber(-1))
-      ->capture_default_str();
+  AddTabled(command, "logprobs", &options->logprobs);
 }
 
 }  // namespace bittern::cli

@@ -16,6 +16,7 @@
 #include "cli/options/local_model.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/sampling_options.hpp"
+#include "cli/options/tabled_options.hpp"
 #include "cli/shared/commands.hpp"
 #include "cli/shared/terminal.hpp"
 #include "request/choice_names.hpp"
@@ -339,14 +340,7 @@ void AddServerFlags(CLI::App* command, ServeOptions* options) {
       ->type_name("FOLDER");
   command->add_flag("--receipts", options->receipts,
                     "Every answer carries a receipt (docs/receipts.md)");
-  command
-      ->add_option(
-          "--pooling", options->pooling,
-          "The positions that vectors are made of: last, first, or the mean of all; auto: as "
-          "the model's file says, else the last")
-      ->type_name("NAME")
-      ->transform(OneOf(request::NamesOf(request::kPoolings)))
-      ->capture_default_str();
+  AddTabled(*command, "pooling", &options->pooling);
   command->add_flag("--strict", options->strict,
                     "Refuse fields of requests that nothing reads; without it they are ignored "
                     "and told in the header bittern-ignored");
