@@ -122,23 +122,23 @@ def write_gguf(path, config, weights, tok, name):
     gguf.write(path, metadata(config, tok, name), tensors)
 
 
-def write_hf(folder, config, weights, tok, packed):
+def write_hf(folder, config, weights, tok, four_a_byte):
     folder.mkdir(parents=True, exist_ok=True)
     tensors = []
     for theirs, _, w in layer_tensors(config, weights):
-        if packed and w.ndim == 2 and not theirs.endswith("embed_tokens"):
+        if four_a_byte and w.ndim == 2 and not theirs.endswith("embed_tokens"):
             codes, scale = quantise(w)
             tensors.append((theirs + ".weight", "U8", packed.pack(codes)))
             tensors.append((theirs + ".weight_scale", "BF16", to_bf16(scale.reshape(1))))
         else:
             tensors.append((theirs + ".weight", "BF16", to_bf16(w)))
     packed.write(folder / "model.safetensors", tensors)
-    for file, content in hf_texts(config, tok, packed).items():
+    for file, content in hf_texts(config, tok, four_a_byte).items():
         (folder / file).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     tok.save(folder / "tokenizer.json")
 
 
-def hf_texts(config, tok, packed):
+def hf_texts(config, tok, four_a_byte):
     """The small JSON files of the folder."""
     return {
         "config.json": {
@@ -151,7 +151,7 @@ def hf_texts(config, tok, packed):
             "tie_word_embeddings": True, "torch_dtype": "bfloat16", "initializer_range": 0.02,
             "use_cache": True,
             "quantization_config": {"quant_method": "bitnet", "linear_class": "autobitlinear",
-                                    "quantization_mode": "offline" if packed else "online"}},
+                                    "quantization_mode": "offline" if four_a_byte else "online"}},
         "generation_config.json": {"bos_token_id": tok.bos, "eos_token_id": [tok.eos, tok.eot]},
         "tokenizer_config.json": {
             "bos_token": "<|begin_of_text|>", "eos_token": "<|end_of_text|>",

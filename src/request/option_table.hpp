@@ -28,7 +28,7 @@ enum class OptionType { kWhole, kSwitch, kChoice, kText };
 
 struct Option {
   std::string_view name;         ///< key of the C interface: "n_predict"
-  std::string_view flags;        ///< on a command line: "-n,--predict"; empty: none
+  std::string_view flags;        ///< on a command line, without dashes: "n,predict"; empty: none
   std::string_view placeholder;  ///< of the value in a help text: "N"
   unsigned uses;                 ///< bits of OptionUse
   OptionType type;

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/shared/sampler_spelling.hpp"
+#include "cli/shared/option_spelling.hpp"
 #include "request/settings.hpp"
 #include "runtime/sampling/sampler.hpp"
 

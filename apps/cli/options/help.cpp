@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "cli/options/arguments.hpp"
-#include "cli/shared/sampler_spelling.hpp"
+#include "cli/shared/option_spelling.hpp"
 
 namespace bittern::cli {
 namespace {

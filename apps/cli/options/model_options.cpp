@@ -37,7 +37,7 @@ void AddLayoutOptions(CLI::App& command, std::vector<std::string>* overrides) {
   const request::Option& tiling = TabledOption("tl_tiling");
   command
       .add_option_function<std::vector<std::string>>(
-          std::string(tiling.flags),
+          FlagsOf(tiling),
           [overrides](const std::vector<std::string>& shapes) {
             overrides->push_back(fmt::format("ternary.tl.tiling=str:{}", fmt::join(shapes, ",")));
           },
@@ -197,7 +197,7 @@ void AddThreadsOption(CLI::App& command, int* num_threads) {
   const request::Option& row = TabledOption("threads");
   command
       .add_option_function<int>(
-          std::string(row.flags), [num_threads](int n) { *num_threads = std::max(n, 0); },
+          FlagsOf(row), [num_threads](int n) { *num_threads = std::max(n, 0); },
           std::string(row.help))
       ->type_name(std::string(row.placeholder))
       ->check(WholeNumber(-1, static_cast<int>(row.most)))

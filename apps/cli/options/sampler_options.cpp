@@ -11,7 +11,7 @@
 
 #include "cli/options/model_options.hpp"
 #include "cli/options/tabled_options.hpp"
-#include "cli/shared/sampler_spelling.hpp"
+#include "cli/shared/option_spelling.hpp"
 #include "request/option_text.hpp"
 #include "request/sampler_option_text.hpp"
 
@@ -145,7 +145,7 @@ void AddSamplerLetters(CLI::App& command, runtime::SamplerOptions* sampler) {
 /// The member's type picks the operator() that makes the flag.
 void AddSamplerFlag(CLI::App& command, std::string_view name, SamplerOptions* sampler) {
   const SamplerOption& row = *request::FindSamplerOption(name);
-  FlagAdder adder{command, row, fmt::format("{}", fmt::join(FlagsOf(row), ",")),
+  FlagAdder adder{command, row, fmt::format("{}", fmt::join(SpelledFlags(row.flags), ",")),
                   request::HelpOf(row, FlagOf), sampler};
   std::visit(adder, row.member)->type_name(std::string(row.placeholder));
 }

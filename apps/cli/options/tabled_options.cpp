@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options/tabled_options.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 
 #include "cli/options/model_options.hpp"
+#include "cli/shared/option_spelling.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -13,7 +17,6 @@ std::vector<std::string> ChoicesOfRow(const request::Option& row) {
   return CLI::detail::split(std::string(row.choices), ' ');
 }
 
-std::string FlagsOf(const request::Option& row) { return std::string(row.flags); }
 std::string HelpOf(const request::Option& row) { return std::string(row.help); }
 
 /// The value's name and its check.
@@ -27,6 +30,10 @@ CLI::Option* Finish(const request::Option& row, CLI::Option* option) {
 }
 
 }  // namespace
+
+std::string FlagsOf(const request::Option& row) {
+  return fmt::format("{}", fmt::join(SpelledFlags(row.flags), ","));
+}
 
 const request::Option& TabledOption(std::string_view name) { return *request::FindOption(name); }
 

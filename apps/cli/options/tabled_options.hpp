@@ -15,16 +15,17 @@
 
 namespace bittern::cli {
 
-/// The row of that name.
+/// The row of that name, and its flags with dashes and commas.
 [[nodiscard]] const request::Option& TabledOption(std::string_view name);
+[[nodiscard]] std::string FlagsOf(const request::Option& row);
 
 CLI::Option* AddTabled(CLI::App& command, std::string_view name, int* value);
 /// Without a value where the flag is not given.
 CLI::Option* AddTabled(CLI::App& command, std::string_view name, std::optional<int>* value);
 CLI::Option* AddTabled(CLI::App& command, std::string_view name, bool* value);
-/// Of a text or of a choice.
+/// For a text or a choice.
 CLI::Option* AddTabled(CLI::App& command, std::string_view name, std::string* value);
-/// Of texts that add up.
+/// For texts that add up.
 CLI::Option* AddTabled(CLI::App& command, std::string_view name, std::vector<std::string>* values);
 
 /// Hands over the text that the flag gets.

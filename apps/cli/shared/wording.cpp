@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table pairs keys as texts of the library have them with flags of this program. Longer rows
-// stand before those that they begin with.
+// Keys as texts of the library have them become flags of this program: by request::OptionTable(),
+// and by a table of what that does not say. Longer rows stand before those that they begin with.
 #include "cli/shared/wording.hpp"
 
 #include <algorithm>
 #include <cctype>
 #include <iterator>
 
-#include "cli/shared/sampler_spelling.hpp"
+#include "cli/shared/option_spelling.hpp"
+#include "request/option_table.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -17,11 +18,8 @@ struct OptionName {
   std::string_view key;
   std::string_view flag;
 };
-/// Options that texts of the library name. A quotation mark before the key: a text of a file.
+/// Options that texts of the library name and that the general rule (FlagAt) does not fit.
 constexpr OptionName kOptionNames[] = {
-    {"override_kv=", "--override-kv "},
-    {"i2s_layout=", "--i2s-layout "},
-    {"tl_tiling=", "--tl-tiling "},
     {"threads=1,2,4 matrix=on", "-t 1,2,4 --matrix"},
     {"threads= sets", "-t sets"},
     {"kv_type=f16 halves", "-ctk f16 -ctv f16 halve"},
@@ -35,18 +33,10 @@ constexpr OptionName kOptionNames[] = {
     {"window=N", "-c"},
     {"window=", "-c "},
     {"stride=N", "--ppl-stride"},
-    {"every_token=true", "--every-token"},
-    {"like=HEALTHY", "--like HEALTHY"},
     {"fixed=FILE", "--fix FILE"},
     {"json=true has", "--json has"},
-    {"activations=", "--activations "},
-    {"zero_skip=", "--zero-skip "},
-    {"batch_kernel=", "--batch-kernel "},
-    {"kernel=", "--kernel "},
-    {"head=", "--head "},
     {"isa=", "BITTERN_ISA="},
     {"endpoint=URL", "--endpoint"},
-    {"offline=true", "--offline"},
     {"model=FILE", "-m FILE"},
     {"tensors=true", "--tensors"},
 };
@@ -67,6 +57,21 @@ const OptionName* OptionAt(std::string_view text, std::size_t at) {
   return found == std::end(kOptionNames) ? nullptr : found;
 }
 
+/// The flag of the option of request::OptionTable() whose "name=" begins at `at`, as it is typed:
+/// the value follows, or nothing after a switch. `*length` gets the bytes of the key.
+std::string FlagAt(std::string_view text, std::size_t at, std::size_t* length) {
+  if (at > 0 && IsPartOfWord(text[at - 1])) return "";
+  const std::string_view rest = text.substr(at);
+  const std::string_view name = rest.substr(0, rest.find('='));
+  const request::Option* row = name.size() == rest.size() ? nullptr : request::FindOption(name);
+  if (row == nullptr || row->flags.empty()) return "";
+  const bool is_switch = row->type == request::OptionType::kSwitch;
+  const std::string_view behind = is_switch ? "=true" : "=";
+  if (!rest.substr(name.size()).starts_with(behind)) return "";
+  *length = name.size() + behind.size();
+  return UsualFlag(row->flags) + (is_switch ? "" : " ");
+}
+
 std::string Join(const std::string& text, const std::string& hint) {
   return WordOptions(hint.empty() ? text : text + "; " + hint);
 }
@@ -78,13 +83,16 @@ std::string WordOptions(std::string_view text) {
   if (const auto* alone = request::FindSamplerOption(text)) return FlagOf(*alone);
   std::string worded;
   for (std::size_t at = 0; at < text.size();) {
-    const OptionName* option = OptionAt(text, at);
-    if (option == nullptr) {
-      worded += text[at++];
-      continue;
+    std::size_t length = 1;
+    if (const OptionName* option = OptionAt(text, at)) {
+      worded += option->flag;
+      length = option->key.size();
+    } else if (const std::string flag = FlagAt(text, at, &length); !flag.empty()) {
+      worded += flag;
+    } else {
+      worded += text[at];
     }
-    worded += option->flag;
-    at += option->key.size();
+    at += length;
   }
   return worded;
 }
