@@ -25,7 +25,7 @@ RULES = [
     ("fields of requests are read by src/request and src/serve/api; chat settings and receipts use its readers",
      re.compile(r"\bFieldReader::Open\b"), ("src", "apps", "node/addon"),
      ("src/request", "src/serve/api", "src/proof/receipt", "src/runtime/chat", "apps/cli/chat/chat_settings.cpp")),
-    ("options of the sampler are named by src/request/sampler_option_table.cpp, their ranges beside the options, and "
+    ("options of the sampler are named by src/request/options/sampler_option_table.cpp, their ranges beside the options, and "
      "the order of the manual",
      re.compile(r'"(dry_multiplier|mirostat_eta|xtc_threshold|dynatemp_range)"'), ("src", "apps", "node/addon"),
      ("src/request", "src/runtime/sampling", "apps/cli/options/sampler_options.cpp")),

@@ -19,7 +19,7 @@
 #include "cli/shared/commands.hpp"
 #include "cli/shared/interrupt.hpp"
 #include "cli/shared/output.hpp"
-#include "request/choice_names.hpp"
+#include "request/options/choice_names.hpp"
 #include "runtime/pooled_hidden.hpp"
 
 namespace bittern::cli {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sets of keys, and the options of the layers below that they become. The keys stand in
-// request/option_table and request/sampler_option_table.
+// request/options/option_table and request/options/sampler_option_table.
 #include "capi/options.hpp"
 
 #include <fmt/format.h>
@@ -13,10 +13,10 @@
 #include "base/threads/process_fork.hpp"
 #include "capi/call.hpp"
 #include "model/matrix_layout.hpp"
-#include "request/choice_names.hpp"
-#include "request/option_table.hpp"
-#include "request/option_text.hpp"
-#include "request/sampler_option_text.hpp"
+#include "request/options/choice_names.hpp"
+#include "request/options/option_table.hpp"
+#include "request/options/option_text.hpp"
+#include "request/options/sampler_option_text.hpp"
 #include "runtime/sampling/sampling_defaults.hpp"
 #include "runtime/tune/layout_choice.hpp"
 

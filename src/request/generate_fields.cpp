@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "request/constraint_fields.hpp"
-#include "request/sampler_option_json.hpp"
+#include "request/options/sampler_option_json.hpp"
 
 namespace bittern::request {
 /// The order of members is part of the format: receipts are hashed as bytes.

@@ -22,7 +22,7 @@
 #include "request/batch/batch_run.hpp"
 #include "request/batch/merge_parts.hpp"
 #include "request/batch/shard.hpp"
-#include "request/choice_names.hpp"
+#include "request/options/choice_names.hpp"
 #include "request/settings.hpp"
 #include "runtime/chat/chat_prompt.hpp"
 #include "runtime/engine/cache_size.hpp"

@@ -24,7 +24,7 @@
 #include "cli/shared/wording.hpp"
 #include "kernels/instruction_sets.hpp"
 #include "model/matrix_layout.hpp"
-#include "request/choice_names.hpp"
+#include "request/options/choice_names.hpp"
 
 namespace bittern::cli {
 namespace {

@@ -12,8 +12,8 @@
 #include "cli/options/model_options.hpp"
 #include "cli/options/tabled_options.hpp"
 #include "cli/shared/option_spelling.hpp"
-#include "request/option_text.hpp"
-#include "request/sampler_option_text.hpp"
+#include "request/options/option_text.hpp"
+#include "request/options/sampler_option_text.hpp"
 
 namespace bittern::cli {
 namespace {

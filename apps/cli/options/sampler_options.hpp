@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "cli/shared/cli11.hpp"
-#include "request/sampler_option_table.hpp"
+#include "request/options/sampler_option_table.hpp"
 #include "runtime/generate_options.hpp"
 
 namespace bittern::cli {

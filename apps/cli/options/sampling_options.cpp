@@ -10,7 +10,7 @@
 #include "cli/options/sampler_options.hpp"
 #include "cli/options/tabled_options.hpp"
 #include "cli/shared/wording.hpp"
-#include "request/choice_names.hpp"
+#include "request/options/choice_names.hpp"
 #include "runtime/sampling/sampling_defaults.hpp"
 
 namespace bittern::cli {

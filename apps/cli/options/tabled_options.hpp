@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags of the options in request/option_table.hpp: names, help, range and choices are the row's.
-// The default is what the value holds. `name` must be that of a row with flags.
+// Flags of the options in request/options/option_table.hpp: names, help, range and choices are the
+// row's. The default is what the value holds. `name` must be that of a row with flags.
 #pragma once
 
 #include <functional>
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "cli/shared/cli11.hpp"
-#include "request/choice_names.hpp"
-#include "request/option_table.hpp"
+#include "request/options/choice_names.hpp"
+#include "request/options/option_table.hpp"
 
 namespace bittern::cli {
 

@@ -19,7 +19,7 @@
 #include "cli/options/tabled_options.hpp"
 #include "cli/shared/commands.hpp"
 #include "cli/shared/terminal.hpp"
-#include "request/choice_names.hpp"
+#include "request/options/choice_names.hpp"
 #include "runtime/engine/cache_size.hpp"
 #include "runtime/sampling/sampler.hpp"
 #include "serve/core/guard.hpp"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the options of request/sampler_option_table.hpp and option_table.hpp are spelt on a command
-// line. Their rows have names without dashes: "temp,temperature".
+// How the options of request/options/sampler_option_table.hpp and option_table.hpp are spelt on a
+// command line. Their rows have names without dashes: "temp,temperature".
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "request/sampler_option_table.hpp"
+#include "request/options/sampler_option_table.hpp"
 
 namespace bittern::cli {
 

@@ -8,7 +8,7 @@
 #include <iterator>
 
 #include "cli/shared/option_spelling.hpp"
-#include "request/option_table.hpp"
+#include "request/options/option_table.hpp"
 
 namespace bittern::cli {
 namespace {

@@ -15,7 +15,7 @@
 #include "model/numerics.hpp"
 #include "model/trace.hpp"
 #include "proof/certificate/background_load.hpp"
-#include "request/choice_names.hpp"
+#include "request/options/choice_names.hpp"
 #include "runtime/engine/engine.hpp"
 #include "runtime/sampling/sampler_steps.hpp"
 

@@ -9,9 +9,9 @@
 
 #include "base/hash.hpp"
 #include "model/numerics.hpp"
-#include "request/choice_names.hpp"
 #include "request/constraint_fields.hpp"
 #include "request/generate_fields.hpp"
+#include "request/options/choice_names.hpp"
 
 namespace bittern::proof {
 namespace {

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "proof/receipt/receipt.hpp"
-#include "request/choice_names.hpp"
+#include "request/options/choice_names.hpp"
 #include "runtime/generation.hpp"
 #include "runtime/prompt_check.hpp"
 #include "runtime/session.hpp"

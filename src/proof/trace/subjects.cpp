@@ -12,7 +12,7 @@
 #include "proof/trace/dump.hpp"
 #include "proof/trace/lens.hpp"
 #include "proof/trace/page_json.hpp"
-#include "request/choice_names.hpp"
+#include "request/options/choice_names.hpp"
 
 namespace bittern::proof {
 namespace {

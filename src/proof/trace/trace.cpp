@@ -13,7 +13,7 @@
 #include "kernels/sizes.h"
 #include "model/trace.hpp"
 #include "model/weights.hpp"
-#include "request/choice_names.hpp"
+#include "request/options/choice_names.hpp"
 #include "runtime/session.hpp"
 
 namespace bittern::proof {

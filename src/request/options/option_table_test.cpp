@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "request/option_table.hpp"
+#include "request/options/option_table.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,8 +7,8 @@
 
 #include <set>
 
-#include "request/choice_names.hpp"
-#include "request/sampler_option_table.hpp"
+#include "request/options/choice_names.hpp"
+#include "request/options/sampler_option_table.hpp"
 #include "runtime/generate_options.hpp"
 #include "runtime/session.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "request/choice_names.hpp"
+#include "request/options/choice_names.hpp"
 
 #include <gtest/gtest.h>
 

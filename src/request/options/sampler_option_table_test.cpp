@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table against the struct, and each row through its readers and writers.
-#include "request/sampler_option_table.hpp"
+#include "request/options/sampler_option_table.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -11,8 +11,8 @@
 #include <set>
 
 #include "base/json/json.hpp"
-#include "request/sampler_option_json.hpp"
-#include "request/sampler_option_text.hpp"
+#include "request/options/sampler_option_json.hpp"
+#include "request/options/sampler_option_text.hpp"
 #include "tokenizer/test_vocabulary.hpp"
 
 namespace bittern::request {

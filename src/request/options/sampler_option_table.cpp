@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows in the order of `--help`.
-#include "request/sampler_option_table.hpp"
+#include "request/options/sampler_option_table.hpp"
 
 #include <algorithm>
 #include <limits>

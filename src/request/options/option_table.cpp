@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows, and how their values are read.
-#include "request/option_table.hpp"
+#include "request/options/option_table.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "base/threads/thread_pool.hpp"
-#include "request/option_text.hpp"
+#include "request/options/option_text.hpp"
 #include "request/text_request.hpp"
 
 namespace bittern::request {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A visitor over the types of members, as in sampler_option_json.cpp, for texts.
-#include "request/sampler_option_text.hpp"
+#include "request/options/sampler_option_text.hpp"
 
 #include <fmt/format.h>
 
 #include <cmath>
 
 #include "base/json/json.hpp"
-#include "request/option_text.hpp"
+#include "request/options/option_text.hpp"
 
 namespace bittern::request {
 namespace {

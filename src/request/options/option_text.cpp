@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "request/option_text.hpp"
+#include "request/options/option_text.hpp"
 
 #include <fmt/format.h>
 

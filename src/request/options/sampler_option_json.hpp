@@ -4,7 +4,7 @@
 
 #include "base/result.hpp"
 #include "request/field_reader.hpp"
-#include "request/sampler_option_table.hpp"
+#include "request/options/sampler_option_table.hpp"
 
 namespace bittern::request {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
-#include "request/sampler_option_table.hpp"
+#include "request/options/sampler_option_table.hpp"
 
 namespace bittern::request {
 

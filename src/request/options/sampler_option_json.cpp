@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A visitor over the types of members: numbers, flags, lists of steps, biases, texts.
-#include "request/sampler_option_json.hpp"
+#include "request/options/sampler_option_json.hpp"
 
 #include <fmt/format.h>
 
