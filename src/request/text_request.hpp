@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "request/field_reader.hpp"
+#include "request/options/option_table.hpp"
 #include "request/tool_stream.hpp"
 #include "runtime/chat/chat_prompt.hpp"
 #include "runtime/generate_options.hpp"
@@ -67,7 +68,7 @@ struct TextRequest {
 inline constexpr std::size_t kMostSequences = 1024;
 /// Choices and prompts of one request at most; tokens beside the picked one whose log-probabilities
 /// may be asked for.
-inline constexpr int kMostChoices = 128, kMostLogprobs = 100;
+inline constexpr int kMostChoices = 128;
 
 /// A conversation: "messages", "tools", "logprobs": true, ... `defaults`: of what the body leaves
 /// open. Errors: also kUnsupported (the model has no chat template).

@@ -10,7 +10,6 @@
 
 #include "base/threads/thread_pool.hpp"
 #include "request/options/option_text.hpp"
-#include "request/text_request.hpp"
 
 namespace bittern::request {
 namespace {
