@@ -10,7 +10,7 @@
 
 #include "grammar/tool_calls.hpp"
 #include "request/constraint_fields.hpp"
-#include "request/field_reader.hpp"
+#include "request/fields/field_reader.hpp"
 #include "request/generate_fields.hpp"
 #include "request/message_fields.hpp"
 #include "request/tool_fields.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "grammar/constraint.hpp"
-#include "request/field_reader.hpp"
+#include "request/fields/field_reader.hpp"
 #include "runtime/loaded_model.hpp"
 
 namespace bittern::request {

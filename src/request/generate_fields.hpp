@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "request/field_reader.hpp"
+#include "request/fields/field_reader.hpp"
 #include "runtime/generate_options.hpp"
 
 namespace bittern::request {

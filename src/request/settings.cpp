@@ -9,7 +9,7 @@
 
 #include "base/text/closest_name.hpp"
 #include "request/constraint_fields.hpp"
-#include "request/field_reader.hpp"
+#include "request/fields/field_reader.hpp"
 #include "request/generate_fields.hpp"
 #include "runtime/loaded_model.hpp"
 #include "runtime/sampling/sampler.hpp"

@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "request/field_reader.hpp"
-#include "request/options/option_table.hpp"
+#include "request/fields/field_reader.hpp"
 #include "request/tool_stream.hpp"
 #include "runtime/chat/chat_prompt.hpp"
 #include "runtime/generate_options.hpp"
@@ -66,9 +65,9 @@ struct TextRequest {
 
 /// Sequences of one request at most: prompts times choices.
 inline constexpr std::size_t kMostSequences = 1024;
-/// Choices and prompts of one request at most; tokens beside the picked one whose log-probabilities
-/// may be asked for.
+/// Choices and prompts of one request at most.
 inline constexpr int kMostChoices = 128;
+using runtime::kMostLogprobs;
 
 /// A conversation: "messages", "tools", "logprobs": true, ... `defaults`: of what the body leaves
 /// open. Errors: also kUnsupported (the model has no chat template).

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "request/field_reader.hpp"
+#include "request/fields/field_reader.hpp"
 #include "request/text_request.hpp"
 #include "request/tool_stream.hpp"
 

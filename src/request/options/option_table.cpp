@@ -10,6 +10,7 @@
 
 #include "base/threads/thread_pool.hpp"
 #include "request/options/option_text.hpp"
+#include "runtime/sampling/logprobs.hpp"
 
 namespace bittern::request {
 namespace {
@@ -115,7 +116,7 @@ constexpr Option kOptionRows[] = {
     SwitchRow("ignore_eos", "ignore-eos", kForGenerate, "off",
               "Go on after the token that ends a text"),
     SwitchRow("special", "special", kForGenerate, "off", "Print special tokens too"),
-    WholeRow("logprobs", "logprobs", kForGenerate, -1, kMostLogprobs, "-1",
+    WholeRow("logprobs", "logprobs", kForGenerate, -1, runtime::kMostLogprobs, "-1",
              "Write how probable each token was, and the N most probable ones at its place "
              "(0: none); -1: off"),
     SwitchRow("receipt", "", kForGenerate, "off",

@@ -11,9 +11,6 @@
 
 namespace bittern::request {
 
-/// Tokens whose log-probabilities are given beside that of a new token, at most.
-inline constexpr int kMostLogprobs = 100;
-
 /// The calls that an option is for, as bits.
 enum OptionUse : unsigned {
   kForModel = 1,

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/result.hpp"
-#include "request/field_reader.hpp"
+#include "request/fields/field_reader.hpp"
 #include "request/options/sampler_option_table.hpp"
 
 namespace bittern::request {

@@ -13,6 +13,9 @@ namespace bittern::runtime {
 
 struct TokenProbability;
 
+/// The most best tokens that front ends let a caller ask for.
+inline constexpr int kMostLogprobs = 100;
+
 struct TokenLogprob {
   tokenizer::TokenId id = 0;
   float logprob = 0;  ///< natural logarithm, <= 0

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "request/field_reader.hpp"
+#include "request/fields/field_reader.hpp"
 #include "serve/http/http_text.hpp"
 
 namespace bittern::serve {

@@ -2,7 +2,7 @@
 // The part that requests for vectors have in common. Any thread.
 #pragma once
 
-#include "request/field_reader.hpp"
+#include "request/fields/field_reader.hpp"
 #include "serve/core/vector_call.hpp"
 
 namespace bittern::serve {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each read marks its member as taken; Finish looks for those that are not.
-#include "request/field_reader.hpp"
+#include "request/fields/field_reader.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The values that each reader of a field takes and refuses, and the words of its errors.
-#include "request/field_reader.hpp"
+#include "request/fields/field_reader.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
