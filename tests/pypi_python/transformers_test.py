@@ -202,12 +202,18 @@ def gemma3(folder):
                  ours(network, wrong, folder))
 
 
-def qwen35(folder):
+def qwen35_network():
+    """With random weights, and its config.json."""
     network = make(transformers.Qwen3_5ForCausalLM(transformers.Qwen3_5TextConfig(
         **SHAPE, layer_types=["linear_attention", "full_attention"], head_dim=64, linear_num_key_heads=2, linear_num_value_heads=6,
         linear_key_head_dim=64, linear_value_head_dim=64, tie_word_embeddings=False,
         rope_parameters={"rope_type": "default", "rope_theta": 1e7, "partial_rotary_factor": 0.25})))
-    want, config = theirs(network), config_of(network)
+    return network, config_of(network)
+
+
+def qwen35(folder):
+    network, config = qwen35_network()
+    want = theirs(network)
 
     def tiled(name, value):
         """The gates of value heads in GGUF's order."""
@@ -219,13 +225,53 @@ def qwen35(folder):
                  ours(network, config, folder, tiled))
 
 
+def qwen35_rotated(folder):
+    """Ternary weights made for inputs that a Walsh-Hadamard transform has mixed, and the twin whose weights have the transform
+    in them, which transformers runs."""
+    network, config = qwen35_network()
+    saved = {name: value.clone() for name, value in network.state_dict().items()}
+    block, widths = 128, (256, 384, 512)
+    signs = {width: torch.randint(0, 2, (width,)) * 2.0 - 1 for width in widths}
+    mixing = torch.ones(1, 1, dtype=torch.float64)
+    while len(mixing) < block:
+        mixing = torch.cat([torch.cat([mixing, mixing], 1), torch.cat([mixing, -mixing], 1)])
+
+    def mixed(rows):
+        """Each block of 128 columns times the matrix, which is its own inverse."""
+        return (rows.double().reshape(len(rows), -1, block) @ mixing / block ** 0.5).reshape(rows.shape)
+
+    names = []
+    with torch.no_grad():
+        for name, weight in network.named_parameters():
+            if name.removesuffix(".weight").endswith(TERNARY) or name in ("lm_head.weight", "model.embed_tokens.weight"):
+                weight.copy_(mixed(weight) * signs[weight.shape[1]])
+                names.append(name)
+    names.remove("model.embed_tokens.weight")
+    keys = {"version": 1, "block_size": block, "transform": "normalized-sylvester-walsh-hadamard", "axis": "input-last-dimension",
+            "sign_mode": "explicit", "weight_names": names, "inverse_weight_names": ["model.embed_tokens.weight"],
+            "sign_widths": list(widths), "sign_values": [float(sign) for width in widths for sign in signs[width]],
+            "gdn_v_grouped": True}
+    folder.mkdir(exist_ok=True)
+
+    def with_signs(values):
+        text = json.dumps({"prism.hadamard." + key: value for key, value in {**keys, "sign_values": values}.items()})
+        (folder / "hadamard.json").write_text(text)
+        return ours(network, config, folder, lambda name, _: saved[name])
+
+    want, right = theirs(network), with_signs(keys["sign_values"])
+    wrong = with_signs([-sign for sign in keys["sign_values"][:7]] + keys["sign_values"][7:])
+    (folder / "hadamard.json").unlink()
+    return check("qwen3_5, rotated", network, want, right, wrong)
+
+
 def main():
     torch.manual_seed(1)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name) / "model"
         good = [hunyuan(folder), minicpm(folder, 256), minicpm(folder, 64)]
         for case, needed in ((qwen3, "Qwen3ForCausalLM"), (input_norms, "Qwen3ForCausalLM"),
-                             (gemma3, "Gemma3ForCausalLM"), (qwen35, "Qwen3_5ForCausalLM")):
+                             (gemma3, "Gemma3ForCausalLM"), (qwen35, "Qwen3_5ForCausalLM"),
+                             (qwen35_rotated, "Qwen3_5ForCausalLM")):
             torch.manual_seed(1)
             if hasattr(transformers, needed):
                 good.append(case(folder))
