@@ -47,9 +47,8 @@ class Common:
         self.assertEqual(again.read_bytes(), self.model.read_bytes())
 
     def test_one_certificate(self):
-        for isa in ("scalar", None):  # any machine has these two
-            for threads in (1, 2, 3):
-                self.assertEqual(bittern("certify", self.model, "-t", threads, isa=isa), self.line)
+        for isa, threads in (("scalar", 2), (None, 1), (None, 3)):  # any machine has these two
+            self.assertEqual(bittern("certify", self.model, "-t", threads, isa=isa), self.line)
 
     def test_conversion_keeps_it(self):
         one, other = self.path / "one_scale.gguf", self.path / "other.gguf"
