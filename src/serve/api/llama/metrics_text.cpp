@@ -24,12 +24,15 @@ void MetricsText::AddProcess(std::string_view version) {
   text_ += fmt::format("bittern_build_info{{version=\"{}\"}} 1\n", version);
   const os::ProcessUsage usage = os::UsageOfProcess();
   Add("process_cpu_seconds_total", "counter", "CPU time of the program, in seconds.", usage.cpu_s);
-  Add("process_resident_memory_bytes", "gauge", "Memory that is resident.", usage.resident_bytes);
-  Add("process_virtual_memory_bytes", "gauge", "Addresses in use.", usage.virtual_bytes);
-  Add("process_open_fds", "gauge", "File descriptors that are open.", usage.open_files);
-  Add("process_max_fds", "gauge", "File descriptors that may be open.", usage.most_files);
-  Add("process_start_time_seconds", "gauge", "When the program began, in seconds since 1970.",
-      usage.start_time);
+  const auto add_told = [this](std::string_view name, std::string_view help, auto figure) {
+    if (figure != 0) Add(name, "gauge", help, figure);  // 0: the system does not tell
+  };
+  add_told("process_resident_memory_bytes", "Memory that is resident.", usage.resident_bytes);
+  add_told("process_virtual_memory_bytes", "Addresses in use.", usage.virtual_bytes);
+  add_told("process_open_fds", "File descriptors that are open.", usage.open_files);
+  add_told("process_max_fds", "File descriptors that may be open.", usage.most_files);
+  add_told("process_start_time_seconds", "When the program began, in seconds since 1970.",
+           usage.start_time);
 }
 
 }  // namespace bittern::serve
