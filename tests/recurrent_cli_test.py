@@ -120,6 +120,10 @@ class RecurrentTest(Common, unittest.TestCase):
             self.assertIn(words, run.stderr)
 
 
+class Qwen3ExpertsTest(Common, unittest.TestCase):
+    arch = "qwen3moe"
+
+
 class ExpertsTest(Common, unittest.TestCase):
     arch = "maple"
 

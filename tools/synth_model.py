@@ -3,7 +3,7 @@
 """Writes a GGUF of random ternary weights in the shape of a public model: to time, to load, to try
 limits of memory. What it says is noise.
 
-  synth_model.py --arch qwen35|maple|hunyuan-dense|minicpm|qwen3|gemma3 [--size tiny|wide|full]
+  synth_model.py --arch qwen35|maple|qwen3moe|hunyuan-dense|minicpm|qwen3|gemma3 [--size tiny|wide|full]
                  [--type q2_0|pq2_0|ptq1_0|tq2_0|stq1_0|i2_s] [--rotated] [--one-scale] [--half-head]
                  [--form gguf|hf|mlx] [--seed N] OUT
 
@@ -14,6 +14,7 @@ limits of memory. What it says is noise.
   maple    tiny: 4 layers, 2 MB, windows of 64 positions; full: Maple 20B-A1B (24 layers of 256
            experts, 5.9 GB). Types as in the released files with a head of Q4_K: matrices in --type
            (tq2_0 unless it is given), embedding in F16, all else, the routers too, in F32.
+  qwen3moe tiny: 4 layers, 2 MB; full: Qwen3-30B-A3B (48 layers of 128 experts, 8.5 GB). Types as maple's.
   qwen3    tiny: 2 layers; full: BitNet-embedding-0.6B (28 layers, 0.4 GB), a model for embeddings, with a
            norm for the input of each projection. Types as in the released files: matrices in --type
            (i2_s unless it is given), the rest in F16.
@@ -62,6 +63,12 @@ MAPLE = {
                  used=2, neurons=256, window=64, context=2048),
     "full": dict(layers=24, hidden=2048, heads=16, kv_heads=4, head_dim=128, rotated=64, vocab=151936,
                  experts=256, used=8, neurons=512, window=512, context=131072),
+}
+QWEN3MOE = {
+    "tiny": dict(layers=4, hidden=256, heads=4, kv_heads=2, head_dim=64, vocab=512, experts=8, used=2, neurons=256,
+                 context=2048),
+    "full": dict(layers=48, hidden=2048, heads=32, kv_heads=4, head_dim=128, vocab=151936, experts=128, used=8,
+                 neurons=768, context=40960),
 }
 QWEN3 = {
     "tiny": dict(layers=2, hidden=256, ffn=512, heads=4, kv_heads=2, head_dim=64, vocab=512, context=512),
@@ -164,7 +171,7 @@ def qwen35_keys(s):
     return keys
 
 
-def maple_tensors(s):
+def mixture_tensors(s):
     hidden, q, kv = s["hidden"], s["heads"] * s["head_dim"], s["kv_heads"] * s["head_dim"]
     yield "token_embd.weight", hidden, s["vocab"], "half"
     for i in range(s["layers"]):
@@ -185,17 +192,25 @@ def maple_tensors(s):
     yield "output.weight", hidden, s["vocab"], "head"
 
 
-def maple_keys(s):
+def mixture_keys(arch, s):
     numbers = {
         "block_count": s["layers"], "context_length": s["context"], "embedding_length": s["hidden"],
         "attention.head_count": s["heads"], "attention.head_count_kv": s["kv_heads"],
         "attention.key_length": s["head_dim"], "attention.value_length": s["head_dim"],
-        "rope.dimension_count": s["rotated"], "attention.sliding_window": s["window"],
         "expert_count": s["experts"], "expert_used_count": s["used"],
         "expert_feed_forward_length": s["neurons"], "vocab_size": s["vocab"]}
-    keys = [("maple." + name, U32, value) for name, value in numbers.items()]
-    keys += [("maple.attention.layer_norm_rms_epsilon", FLOAT, 1e-6), ("maple.rope.freq_base", FLOAT, 1e4),
-             ("maple.attention.sliding_window_pattern", (ARRAY, BOOL), [i % 4 != 3 for i in range(s["layers"])]),
+    return [(arch + "." + name, U32, value) for name, value in numbers.items()] + [
+        (arch + ".attention.layer_norm_rms_epsilon", FLOAT, 1e-6)]
+
+
+def qwen3moe_keys(s):
+    return mixture_keys("qwen3moe", s) + [("qwen3moe.rope.freq_base", FLOAT, 1e6)]
+
+
+def maple_keys(s):
+    keys = mixture_keys("maple", s)
+    keys += [("maple.rope.dimension_count", U32, s["rotated"]), ("maple.attention.sliding_window", U32, s["window"]),
+             ("maple.rope.freq_base", FLOAT, 1e4), ("maple.attention.sliding_window_pattern", (ARRAY, BOOL), [i % 4 != 3 for i in range(s["layers"])]),
              ("maple.swiglu_clamp_exp", (ARRAY, FLOAT), [7.0] * s["layers"])]
     return keys
 
@@ -302,7 +317,8 @@ ARCHITECTURES = {"qwen35": (QWEN35, "q2_0", qwen35_keys, qwen35_tensors, "qwen35
                            lambda s: embedding_tensors(s, False), "qwen2", TEMPLATE),
                  "gemma3": (GEMMA3, "i2_s", lambda s: embedding_keys("gemma3", s),
                             lambda s: embedding_tensors(s, True), "qwen2", TEMPLATE),
-                 "maple": (MAPLE, "tq2_0", maple_keys, maple_tensors, "qwen2", THINKING_TEMPLATE),
+                 "maple": (MAPLE, "tq2_0", maple_keys, mixture_tensors, "qwen2", THINKING_TEMPLATE),
+                 "qwen3moe": (QWEN3MOE, "tq2_0", qwen3moe_keys, mixture_tensors, "qwen2", THINKING_TEMPLATE),
                  "hunyuan-dense": (HUNYUAN, "stq1_0", hunyuan_keys, dense_tensors, "hunyuan-dense", TEMPLATE),
                  "minicpm": (MINICPM, "tq2_0", minicpm_keys, minicpm_tensors, None, TEMPLATE)}
 

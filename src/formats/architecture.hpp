@@ -50,6 +50,8 @@ struct ArchitectureSpec {
   bool delta_layers = false;
   /// A mixture of experts stands in place of the feed-forward part (model/forward/experts.hpp).
   bool experts = false;
+  /// With experts: the limit of gates and ups where the file is silent; 0: none.
+  float expert_clamp = 0;
   /// The file says which layers see the last positions alone. The other layers see all, and have
   /// no rotation.
   bool windows = false;

@@ -53,7 +53,7 @@ TEST(Architecture, UnknownClassesAreRefusedWithTheKnownOnes) {
                                    "LlamaForCausalLM, Qwen3ForCausalLM, Qwen3Model, "
                                    "Gemma3TextModel, Gemma3ForCausalLM, "
                                    "Qwen3_5ForConditionalGeneration, "
-                                   "Qwen3_5ForCausalLM, MapleForCausalLM, "
+                                   "Qwen3_5ForCausalLM, MapleForCausalLM, Qwen3MoeForCausalLM, "
                                    "HunYuanDenseV1ForCausalLM, "
                                    "MiniCPMForCausalLM"));
   }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "base/portable_math.hpp"
@@ -374,12 +375,16 @@ Result<void> RefuseOtherExperts(const formats::Metadata& metadata, const ModelCo
 Result<std::vector<float>> ReadClamps(const formats::Metadata& metadata, const ModelConfig& c,
                                       Decisions* decisions) {
   constexpr std::string_view kKey = "swiglu_clamp_exp";
-  constexpr float kDefault = 7;
   const std::string key = fmt::format("{}.{}", c.architecture, kKey);
   auto clamps = BITTERN_TRY(metadata.GetFloats(key));
+  const auto layers = static_cast<std::size_t>(c.num_layers);
+  const float usual = c.traits->expert_clamp;
+  if (!clamps && usual == 0) {
+    return std::vector<float>(layers, std::numeric_limits<float>::infinity());
+  }
   if (!clamps) {
-    decisions->push_back({key, fmt::format("{}", kDefault), "the file does not say", false});
-    return std::vector<float>(static_cast<std::size_t>(c.num_layers), kDefault);
+    decisions->push_back({key, fmt::format("{}", usual), "the file does not say", false});
+    return std::vector<float>(layers, usual);
   }
   BITTERN_TRY(CheckCount(c, kKey, clamps->size()));
   for (std::size_t i = 0; i < clamps->size(); ++i) {

@@ -28,7 +28,8 @@ class Textbook {
         sub_norms_(model.architecture.starts_with("bitnet")),
         scaled_(model.architecture == "minicpm"),
         neighbours_(model.architecture == "llama" || scaled_),
-        experts_(model.architecture == "maple"),
+        windows_(model.architecture == "maple"),
+        experts_(windows_ || model.architecture == "qwen3moe"),
         hunyuan_(model.architecture == "hunyuan-dense"),
         head_norms_(model.architecture == "qwen3" || experts_ || hunyuan_),
         groups_(head_norms_ || scaled_) {
@@ -150,7 +151,7 @@ class Textbook {
   void Rope(Row* x, std::size_t position) const {
     const Row factors = FactorsOfRope();
     for (std::size_t head = 0; head < x->size(); head += kHeadDim) {
-      const std::size_t rotated = experts_ ? 64 : kHeadDim;
+      const std::size_t rotated = windows_ ? 64 : kHeadDim;
       for (std::size_t i = 0; i < rotated / 2; ++i) {
         const double angle =
             static_cast<double>(position) / factors[i] *
@@ -187,12 +188,12 @@ class Textbook {
 
   void Layer(const std::string& prefix, std::size_t layer, std::vector<Row>* hidden) const {
     std::vector<Row> keys, values;
-    const bool windowed = experts_ && layer == 0;
+    const bool windowed = windows_ && layer == 0;
     for (std::size_t t = 0; t < hidden->size(); ++t) {
       Row& x = (*hidden)[t];
       const Row n = Norm(x, prefix + "attn_norm.weight");
       Row q = Linear(n, prefix + "attn_q.weight"), k = Linear(n, prefix + "attn_k.weight");
-      const bool rotates = !experts_ || windowed || faults.rotates_all;
+      const bool rotates = !windows_ || windowed || faults.rotates_all;
       const auto rotate = [&] {
         if (rotates) Rope(&q, t);
         if (rotates) Rope(&k, t);
@@ -242,7 +243,7 @@ class Textbook {
       Row f = Linear(m, prefix + "ffn_gate_exps.weight", e);
       const Row up = Linear(m, prefix + "ffn_up_exps.weight", e);
       for (std::size_t i = 0; i < f.size(); ++i) {
-        f[i] = Gated(f[i], up[i], static_cast<double>(model_.clamps[layer]));
+        f[i] = Gated(f[i], up[i], model_.clamps.empty() ? INFINITY : model_.clamps[layer]);
       }
       const Row y = Linear(f, prefix + "ffn_down_exps.weight", e);
       for (std::size_t i = 0; i < kDim; ++i) out[i] += p[e] / total / chosen * y[i];
@@ -264,7 +265,7 @@ class Textbook {
   }
 
   const SmallModel& model_;
-  bool silu_, sub_norms_, scaled_, neighbours_, experts_, hunyuan_, head_norms_, groups_;
+  bool silu_, sub_norms_, scaled_, neighbours_, windows_, experts_, hunyuan_, head_norms_, groups_;
 };
 
 /// Logits of the last of `tokens`, in one batch.
@@ -451,7 +452,7 @@ TEST(Forward, Qwen3NormsHeadsAndQuantisesGroups) {
 }
 
 TEST(Forward, ActivationsOfGroupsHaveAsManyBitsAsAsked) {
-  for (const char* architecture : {"qwen3", "maple"}) {
+  for (const char* architecture : {"qwen3", "maple", "qwen3moe"}) {
     const SmallModel small(architecture);
     Textbook textbook(small, true);
     const Row wide = textbook.Logits(kTokens);
@@ -553,6 +554,21 @@ TEST(Forward, MapleChoosesExpertsAndSeesWindows) {
       EXPECT_LT(Cosine(logits, wrong.Logits(kTokens)), 0.9999);
     }
   }
+}
+
+TEST(Forward, Qwen3HasExpertsWithoutWindowsAndClamps) {
+  const SmallModel small("qwen3moe");
+  const auto logits = LastLogits(small, kTokens);
+  EXPECT_GT(Cosine(logits, Textbook(small, true).Logits(kTokens)), 0.99999);
+  for (const auto& faults :
+       {Textbook::Faults{.rotates_first = true}, Textbook::Faults{.no_sum = true}}) {
+    Textbook wrong(small, true);
+    wrong.faults = faults;
+    EXPECT_LT(Cosine(logits, wrong.Logits(kTokens)), 0.9999);
+  }
+  SmallModel clamped("qwen3moe");
+  clamped.clamps = {0.5f, 0.5f};
+  EXPECT_NE(logits, LastLogits(clamped, kTokens));
 }
 
 TEST(Forward, OfExpertsWithEqualScoresTheFirstIsTaken) {

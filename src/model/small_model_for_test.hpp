@@ -28,7 +28,7 @@ namespace bittern::model {
 /// 2 layers, hidden 256, FFN 512, 2 heads, 1 KV head, vocabulary 300, of any architecture; its
 /// ternary tensors are I2_S, one scale each, until Recode. The first layer of qwen35 is a delta
 /// layer of 2 key heads and 4 value heads of 32. Layers of maple have 6 experts of 128 neurons, of
-/// which 3 are chosen; the first layer sees 9 positions.
+/// which 3 are chosen; the first layer sees 9 positions. Those of qwen3moe have such experts, too.
 class SmallModel {
  public:
   using Bytes = std::vector<std::byte>;
@@ -47,7 +47,8 @@ class SmallModel {
             {"attention.head_count", 2},
             {"attention.head_count_kv", 1}};
     if (architecture == "qwen35") AddDeltaKeys();
-    if (architecture == "maple") AddExpertKeys();
+    if (architecture == "maple") AddWindowKeys();
+    if (has_experts()) AddExpertKeys();
     if (architecture == "minicpm") {
       float_keys = {{"embedding_scale", 12}, {"residual_scale", 0.7f}, {"logit_scale", 2.5f}};
     }
@@ -65,7 +66,7 @@ class SmallModel {
       } else {
         AddAttention(p);
       }
-      if (architecture == "maple") {
+      if (has_experts()) {
         AddExperts(p);
         continue;
       }
@@ -78,8 +79,7 @@ class SmallModel {
 
   void AddAttention(const std::string& p) {
     const bool gated = architecture == "qwen35";
-    if (architecture == "qwen3" || architecture == "maple" || architecture == "hunyuan-dense" ||
-        gated) {
+    if (architecture == "qwen3" || has_experts() || architecture == "hunyuan-dense" || gated) {
       AddFloats(p + "attn_q_norm.weight", {kHidden / 2}, 0.1f, 1);
       AddFloats(p + "attn_k_norm.weight", {kHidden / 2}, 0.1f, 1);
     }
@@ -89,15 +89,22 @@ class SmallModel {
     AddTernary(p + "attn_output.weight", kHidden, kHidden);
   }
 
-  void AddExpertKeys() {
-    keys.erase("feed_forward_length");
+  [[nodiscard]] bool has_experts() const {
+    return architecture == "maple" || architecture == "qwen3moe";
+  }
+
+  void AddWindowKeys() {
     keys["rope.dimension_count"] = 64;
     keys["attention.sliding_window"] = 9;
+    windowed = {true, false};
+    clamps = {0.5f, 1.5f};
+  }
+
+  void AddExpertKeys() {
+    keys.erase("feed_forward_length");
     keys["expert_count"] = kExperts;
     keys["expert_used_count"] = kExpertsUsed;
     keys["expert_feed_forward_length"] = kExpertNeurons;
-    windowed = {true, false};
-    clamps = {0.5f, 1.5f};
   }
 
   void AddExperts(const std::string& p) {

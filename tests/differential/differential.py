@@ -33,6 +33,7 @@ DENSE = ["f32", "f16", "bf16", "q8_0", "q6_k", "q4_0", "q4_1", "q5_0", "q5_1", "
 HALF_SCALES = ["stq1_0", "tq1_0", "tq2_0", "q2_0", "pq2_0", "ptq1_0", "q1_0", "iq1_bn", "f16"]
 MATRICES = ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"]
 DELTA_MATRICES = ["attn_qkv", "attn_gate", "ssm_out"]
+MIXTURES = ("maple", "qwen3moe")
 EXPERT_MATRICES = ["ffn_gate_exps", "ffn_up_exps", "ffn_down_exps"]
 KINDS = ["zero", "onehot", "ones", "duplicate"]
 GOOD = 0.9999       # cosine that is asked for
@@ -114,7 +115,9 @@ def describe(seed):
     if random.Random("experts %d" % seed).random() < 0.15:  # drawn apart: other seeds stay what they were
         architecture = "maple"
     dense = random.Random("dense %d" % seed)
-    if architecture != "maple" and dense.random() < 0.15:
+    if random.Random("mixture %d" % seed).random() < 0.08:
+        architecture = "qwen3moe"
+    if architecture not in MIXTURES and dense.random() < 0.15:
         architecture = dense.choice(["hunyuan-dense", "minicpm"])
     apart = random.Random("norms of inputs %d" % seed)
     if apart.random() < 0.15:
@@ -140,8 +143,10 @@ def describe(seed):
             scales[m] = 1.2 / width.get(m, hidden) ** 0.5 * rng.uniform(0.5, 3)
         layers = rng.choice([1, 2, 3, 4, 5])
     matrices = MATRICES
-    if architecture == "maple":
+    if architecture in MIXTURES:
         delta = mixture(rng, layers, head_dim)
+        if architecture == "qwen3moe":
+            delta = {name: value for name, value in delta.items() if name in ("experts", "used", "neurons", "router")}
         hidden = rng.choice([32, 48, 64, 128, 256, 256])
         matrices = MATRICES[:4] + EXPERT_MATRICES
         width["ffn_down_exps"] = delta["neurons"]
@@ -187,7 +192,7 @@ def describe(seed):
     if architecture == "gemma3" and apart.random() < 0.6:
         spec.update(window=apart.choice([1, 2, 5, 16, 512]), window_theta=apart.choice([10000.0, 1.5]),
                     windowed=[apart.random() < 0.7 for _ in range(layers)])
-    if rng.random() < 0.25 and architecture != "maple" and "input_norms" not in spec:
+    if rng.random() < 0.25 and architecture not in MIXTURES and "input_norms" not in spec:
         rotate(rng, spec)
     if rng.random() < 0.2 and spec["theta"] > 1:
         spec["yarn"] = {"factor": rng.choice([1, 2, 4, 40]), "original": rng.choice([8, 64, 2048])}

@@ -77,7 +77,7 @@ OddModel::OddModel(const Json& spec) : spec_(spec), rng_(spec["seed"].get<std::u
     } else {
       AddAttention(p);
     }
-    if (architecture == "maple") {
+    if (spec.contains("experts")) {
       AddExperts(p);
       continue;
     }
@@ -132,7 +132,7 @@ void OddModel::AddAttention(const std::string& p) {
   const float norm = FloatOf(spec_, "norm_scale");
   const bool gated = architecture == "qwen35";
   const bool normed = architecture == "qwen3" || architecture == "gemma3" ||
-                      architecture == "maple" || architecture == "hunyuan-dense";
+                      spec_.contains("experts") || architecture == "hunyuan-dense";
   if (normed || gated) {
     AddNorm(p + "attn_q_norm.weight", head_dim, norm);
     AddNorm(p + "attn_k_norm.weight", head_dim, norm);
@@ -187,16 +187,18 @@ void OddModel::AddKeys(const Json& spec) {
                                                           {"vocab_size", "vocab"}};
   for (const auto& [key, name] : kNumbers) builder_.Add(a + key, spec[name].get<std::uint32_t>());
   const bool recurrent = architecture == "qwen35";
-  const bool experts = architecture == "maple";
+  const bool windows = architecture == "maple";
   builder_.Add(a + "rope.dimension_count",
-               spec[recurrent || experts ? "rotated_dim" : "head_dim"].get<std::uint32_t>());
-  if (experts) {
+               spec[recurrent || windows ? "rotated_dim" : "head_dim"].get<std::uint32_t>());
+  if (spec.contains("experts")) {
     const std::pair<const char*, const char*> kExperts[] = {
-        {"attention.sliding_window", "window"},
         {"expert_count", "experts"},
         {"expert_used_count", "used"},
         {"expert_feed_forward_length", "neurons"}};
     for (const auto& [key, name] : kExperts) builder_.Add(a + key, spec[name].get<std::uint32_t>());
+  }
+  if (windows) {
+    builder_.Add(a + "attention.sliding_window", spec["window"].get<std::uint32_t>());
     auto windowed = spec["windowed"].get<std::vector<bool>>();
     auto clamps = spec["clamps"].get<std::vector<float>>();
     windowed.resize(Size("layers"));

@@ -68,7 +68,7 @@ class Oracle:
                                        .reshape(rows, groups), group)
         self.eps = float(np.float32(spec["eps"]))
         # Activations in groups of 64 columns.
-        groups = ("qwen3", "qwen35", "maple", "gemma3", "hunyuan-dense", "minicpm")
+        groups = ("qwen3", "qwen35", "maple", "qwen3moe", "gemma3", "hunyuan-dense", "minicpm")
         self.grouped = spec["architecture"] in groups and "input_norms" not in spec
         self.neighbours = spec["architecture"] in ("llama", "minicpm")  # pairs that RoPE turns
         relu2 = spec["architecture"] in ("bitnet-b1.58", "bitnet-25")
@@ -274,8 +274,8 @@ class Oracle:
             x = self.shaken(x + added)
             second = "post_attention_norm" if spec["architecture"] == "qwen35" else "ffn_norm"
             normed = self.norm(x, name + second)
-            if spec["architecture"] == "maple":
-                clamp = float(np.float32(spec["clamps"][i]))
+            if "experts" in spec:
+                clamp = float(np.float32(spec["clamps"][i])) if "clamps" in spec else np.inf
                 x = self.shaken(x + self.experts(normed, self.quantised(normed), name, clamp))
                 continue
             f = self.gated(self.project(normed, name + "ffn_gate"), self.project(normed, name + "ffn_up"))

@@ -63,7 +63,7 @@ def make(network, before=as_it_is):
             if name.endswith("norm.weight"):
                 weight.copy_(torch.empty_like(weight).uniform_(0.2, 3) - (0 if "linear_attn" in name else less))
             elif name.removesuffix(".weight").endswith(TERNARY):
-                rows = torch.empty(len(weight), 1).uniform_(0.5, 1.5) * 1.5 / weight.shape[1] ** 0.5
+                rows = torch.empty(*weight.shape[:-1], 1).uniform_(0.5, 1.5) * 1.5 / weight.shape[-1] ** 0.5
                 weight.copy_(torch.randint(-1, 2, weight.shape) * rows)
             elif name.endswith(("A_log", "dt_bias")):
                 weight.copy_(torch.empty_like(weight).uniform_(-2, 0.5))
@@ -102,11 +102,12 @@ def stable(network, want):
     return least > 0.99999
 
 
-def ours(network, config, folder, change=lambda name, value: value, more=None):
-    """config: of config.json, as the model's makers write it. change: of a tensor; more: further tensors."""
+def ours(network, config, folder, change=lambda name, value: value, more=None, less=()):
+    """config: of config.json, as the model's makers write it. change: of a tensor; more: further tensors; less: names of
+    tensors that are left out."""
     folder.mkdir(exist_ok=True)
     tensors = {name: change(name, value).contiguous() for name, value in network.state_dict().items()
-               if not (config["tie_word_embeddings"] and name == "lm_head.weight")}
+               if name not in less and not (config["tie_word_embeddings"] and name == "lm_head.weight")}
     tensors.update(more or {})
     save_file(tensors, folder / "model.safetensors")
     (folder / "config.json").write_text(json.dumps(config))
@@ -202,6 +203,25 @@ def gemma3(folder):
                  ours(network, wrong, folder))
 
 
+def qwen3_moe(folder):
+    """transformers keeps the experts of a layer in two tensors; its files have each expert's own, as ours() gets them."""
+    network = make(transformers.Qwen3MoeForCausalLM(transformers.Qwen3MoeConfig(
+        **SHAPE, head_dim=64, moe_intermediate_size=128, num_experts=6, num_experts_per_tok=3, norm_topk_prob=True,
+        decoder_sparse_step=1, mlp_only_layers=[], tie_word_embeddings=False,
+        rope_parameters={"rope_type": "default", "rope_theta": 1e6})))
+    more = {}
+    stacked = [name for name in network.state_dict() if name.endswith(("experts.gate_up_proj", "experts.down_proj"))]
+    for name in stacked:
+        weight, stem = network.state_dict()[name], name.rsplit(".", 1)[0]
+        names = ("gate_proj", "up_proj") if "gate_up" in name else ("down_proj",)
+        for part, values in zip(names, weight.chunk(len(names), 1)):
+            more.update({"%s.%d.%s.weight" % (stem, e, part): one.clone() for e, one in enumerate(values)})
+    want, config = theirs(network), config_of(network)
+    wrong = dict(config, num_experts_per_tok=2)
+    return check("qwen3_moe", network, want, ours(network, config, folder, more=more, less=stacked),
+                 ours(network, wrong, folder, more=more, less=stacked))
+
+
 def qwen35_network():
     """With random weights, and its config.json."""
     network = make(transformers.Qwen3_5ForCausalLM(transformers.Qwen3_5TextConfig(
@@ -270,7 +290,7 @@ def main():
         folder = pathlib.Path(name) / "model"
         good = [hunyuan(folder), minicpm(folder, 256), minicpm(folder, 64)]
         for case, needed in ((qwen3, "Qwen3ForCausalLM"), (input_norms, "Qwen3ForCausalLM"),
-                             (gemma3, "Gemma3ForCausalLM"), (qwen35, "Qwen3_5ForCausalLM"),
+                             (gemma3, "Gemma3ForCausalLM"), (qwen3_moe, "Qwen3MoeForCausalLM"), (qwen35, "Qwen3_5ForCausalLM"),
                              (qwen35_rotated, "Qwen3_5ForCausalLM")):
             torch.manual_seed(1)
             if hasattr(transformers, needed):

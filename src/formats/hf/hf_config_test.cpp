@@ -362,6 +362,29 @@ TEST(HfConfig, MapleHasExpertsAndWindows) {
   }
 }
 
+TEST(HfConfig, Qwen3HasExpertsInEveryLayer) {
+  constexpr std::string_view kMixture =
+      R"({"architectures":["Qwen3MoeForCausalLM"],"hidden_act":"silu","hidden_size":256,)"
+      R"("intermediate_size":512,"moe_intermediate_size":128,"num_hidden_layers":2,)"
+      R"("num_attention_heads":4,"num_key_value_heads":2,"head_dim":64,"rms_norm_eps":1e-06,)"
+      R"("rope_theta":1000000,"max_position_embeddings":2048,"vocab_size":512,)"
+      R"("mlp_only_layers":[],"decoder_sparse_step":1,"num_experts":8,"num_experts_per_tok":2,)"
+      R"("norm_topk_prob":true})";
+  const Read read = ReadText(kMixture);
+  ASSERT_EQ(read.error, "");
+  EXPECT_EQ(Uint(read, "qwen3moe.expert_count"), 8u);
+  EXPECT_EQ(Uint(read, "qwen3moe.expert_used_count"), 2u);
+  EXPECT_EQ(Uint(read, "qwen3moe.expert_feed_forward_length"), 128u);
+  for (const auto& [from, to, words] :
+       {std::tuple{"layers\":[]", "layers\":[1]", "mlp_only_layers: [] expected, an array found"},
+        {"step\":1", "step\":2", "decoder_sparse_step: 1 expected, 2 found"},
+        {"prob\":true", "prob\":false", "norm_topk_prob: true expected"}}) {
+    std::string text(kMixture);
+    text.replace(text.find(from), std::string_view(from).size(), to);
+    EXPECT_THAT(ReadText(text).error, HasSubstr(words));
+  }
+}
+
 TEST(HfConfig, RefusesByName) {
   const struct {
     std::string_view from, to, words;

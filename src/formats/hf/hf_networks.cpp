@@ -185,18 +185,29 @@ Result<void> WriteWindows(const Json& json, const HfConfig& config, KeyWriter* k
   return keys->Bools("attention.sliding_window_pattern", *windowed);
 }
 
-/// Experts as Maple has them; what other mixtures have besides is refused.
+/// Experts in every layer, as Maple and Qwen3 have them; what other mixtures have besides is
+/// refused.
 Result<void> WriteExperts(const Json& json, HfConfig* config, KeyWriter* keys) {
   for (const char* key : {"num_shared_experts", "first_k_dense_replace"}) {
     const Json* value = Present(json, key);
     if (value == nullptr || value->AsUint() == std::uint64_t{0}) continue;
     return Unsupported(fmt::format("{}: 0 expected, {} found", key, value->Shown()));
   }
+  const Json* dense = Present(json, "mlp_only_layers");
+  if (dense != nullptr && (!dense->is_array() || dense->size() != 0)) {
+    return Unsupported(fmt::format("mlp_only_layers: [] expected, {} found", dense->Shown()));
+  }
+  const Json* step = Present(json, "decoder_sparse_step");
+  if (step != nullptr && step->AsUint() != std::uint64_t{1}) {
+    return Unsupported(fmt::format("decoder_sparse_step: 1 expected, {} found", step->Shown()));
+  }
   if (!BITTERN_TRY(OptionalBool(json, "norm_topk_prob")).value_or(true)) {
     return Unsupported("norm_topk_prob: true expected, false found");
   }
   constexpr std::uint64_t kMaxExperts = 4096;
-  config->num_experts = BITTERN_TRY(Size(json, "num_experts"));
+  const bool other_name =
+      Present(json, "num_local_experts") != nullptr;  // transformers 5 writes it
+  config->num_experts = BITTERN_TRY(Size(json, other_name ? "num_local_experts" : "num_experts"));
   const std::uint64_t used = BITTERN_TRY(Size(json, "num_experts_per_tok"));
   if (config->num_experts > kMaxExperts || used > config->num_experts) {
     return CorruptConfig(fmt::format(
