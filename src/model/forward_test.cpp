@@ -560,12 +560,9 @@ TEST(Forward, Qwen3HasExpertsWithoutWindowsAndClamps) {
   const SmallModel small("qwen3moe");
   const auto logits = LastLogits(small, kTokens);
   EXPECT_GT(Cosine(logits, Textbook(small, true).Logits(kTokens)), 0.99999);
-  for (const auto& faults :
-       {Textbook::Faults{.rotates_first = true}, Textbook::Faults{.no_sum = true}}) {
-    Textbook wrong(small, true);
-    wrong.faults = faults;
-    EXPECT_LT(Cosine(logits, wrong.Logits(kTokens)), 0.9999);
-  }
+  Textbook wrong(small, true);
+  wrong.faults.no_sum = true;
+  EXPECT_LT(Cosine(logits, wrong.Logits(kTokens)), 0.9999);
   SmallModel clamped("qwen3moe");
   clamped.clamps = {0.5f, 0.5f};
   EXPECT_NE(logits, LastLogits(clamped, kTokens));
