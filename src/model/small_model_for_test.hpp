@@ -27,8 +27,8 @@ namespace bittern::model {
 
 /// 2 layers, hidden 256, FFN 512, 2 heads, 1 KV head, vocabulary 300, of any architecture; its
 /// ternary tensors are I2_S, one scale each, until Recode. The first layer of qwen35 is a delta
-/// layer of 2 key heads and 4 value heads of 32. Layers of maple have 6 experts of 128 neurons, of
-/// which 3 are chosen; the first layer sees 9 positions. Those of qwen3moe have such experts, too.
+/// layer of 2 key heads and 4 value heads of 32. Layers of maple and qwen3moe have 6 experts of 128
+/// neurons, of which 3 are chosen; the first layer of maple sees 9 positions.
 class SmallModel {
  public:
   using Bytes = std::vector<std::byte>;

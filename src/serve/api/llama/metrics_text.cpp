@@ -18,7 +18,7 @@ void MetricsText::AddTimes(std::string_view name, std::string_view help,
                        times.sum());
 }
 
-/// The names are those of Prometheus' own client libraries.
+/// Prometheus' own client libraries give these names to the same figures.
 void MetricsText::AddProcess(std::string_view version) {
   Begin("bittern_build_info", "gauge", "The version of the program; always 1.");
   text_ += fmt::format("bittern_build_info{{version=\"{}\"}} 1\n", version);
