@@ -376,9 +376,11 @@ TEST(HfConfig, Qwen3HasExpertsInEveryLayer) {
   EXPECT_EQ(Uint(read, "qwen3moe.expert_used_count"), 2u);
   EXPECT_EQ(Uint(read, "qwen3moe.expert_feed_forward_length"), 128u);
   for (const auto& [from, to, words] :
-       {std::tuple{"layers\":[]", "layers\":[1]", "mlp_only_layers: [] expected, an array found"},
+       {std::tuple{"layers\":[]", "layers\":[1]",
+                   "an empty list expected (experts in every layer), a list of 1 found"},
         {"step\":1", "step\":2", "decoder_sparse_step: 1 expected, 2 found"},
-        {"prob\":true", "prob\":false", "norm_topk_prob: true expected"}}) {
+        {"prob\":true", "prob\":false", "norm_topk_prob: true expected, false found"},
+        {",\"norm_topk_prob\":true", "", "norm_topk_prob: true expected, nothing found"}}) {
     std::string text(kMixture);
     text.replace(text.find(from), std::string_view(from).size(), to);
     EXPECT_THAT(ReadText(text).error, HasSubstr(words));

@@ -195,14 +195,19 @@ Result<void> WriteExperts(const Json& json, HfConfig* config, KeyWriter* keys) {
   }
   const Json* dense = Present(json, "mlp_only_layers");
   if (dense != nullptr && (!dense->is_array() || dense->size() != 0)) {
-    return Unsupported(fmt::format("mlp_only_layers: [] expected, {} found", dense->Shown()));
+    return Unsupported(fmt::format(
+        "mlp_only_layers: an empty list expected (experts in every layer), "
+        "{} found",
+        dense->is_array() ? fmt::format("a list of {}", dense->size()) : dense->Shown()));
   }
   const Json* step = Present(json, "decoder_sparse_step");
   if (step != nullptr && step->AsUint() != std::uint64_t{1}) {
     return Unsupported(fmt::format("decoder_sparse_step: 1 expected, {} found", step->Shown()));
   }
-  if (!BITTERN_TRY(OptionalBool(json, "norm_topk_prob")).value_or(true)) {
-    return Unsupported("norm_topk_prob: true expected, false found");
+  const auto sums = BITTERN_TRY(OptionalBool(json, "norm_topk_prob"));  // false where it is absent
+  if (!sums.value_or(false)) {
+    return Unsupported(
+        fmt::format("norm_topk_prob: true expected, {} found", sums ? "false" : "nothing"));
   }
   constexpr std::uint64_t kMaxExperts = 4096;
   const bool other_name =

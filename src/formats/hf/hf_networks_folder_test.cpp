@@ -333,11 +333,12 @@ TEST_F(HfFolderTest, RotatedPacksAreReadWithTheirRotation) {
 }
 
 TEST_F(HfFolderTest, ExpertsStandApartOrStacked) {
-  Write("config.json",
-        R"({"architectures":["MapleForCausalLM"],"hidden_act":"silu","hidden_size":4,)"
-        R"("moe_intermediate_size":2,"num_hidden_layers":1,"num_attention_heads":1,)"
-        R"("rms_norm_eps":1e-6,"vocab_size":3,"max_position_embeddings":8,"sliding_window":4,)"
-        R"("layer_types":["full_attention"],"num_experts":2,"num_experts_per_tok":1})");
+  Write(
+      "config.json",
+      R"({"architectures":["MapleForCausalLM"],"hidden_act":"silu","hidden_size":4,)"
+      R"("moe_intermediate_size":2,"num_hidden_layers":1,"num_attention_heads":1,)"
+      R"("rms_norm_eps":1e-6,"vocab_size":3,"max_position_embeddings":8,"sliding_window":4,)"
+      R"("layer_types":["full_attention"],"num_experts":2,"num_experts_per_tok":1,"norm_topk_prob":true})");
   const std::string experts = "model.layers.0.mlp.experts.";
   const std::vector<float> first = {1, 0, 0, -1, 0, 2, 0, 0}, second = {0, 0, 4, 0, 0, 0, 0, 8};
   const auto scales = [&](SafetensorsBuilder& builder) {
