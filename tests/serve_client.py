@@ -13,9 +13,16 @@ class Server:
 
     def __init__(self, program, *flags, wait=True, env=None, front=()):
         """`front`: a program that starts the server, with its arguments."""
-        self.log = tempfile.TemporaryFile("w+")
-        self.process = subprocess.Popen([*front, program, "serve", "--port", "0", *flags], stderr=self.log, env=env)
-        self.port = self._port()
+        self.log = tempfile.NamedTemporaryFile("r")
+        # The server writes at a position of its own. With the reader's position it would write
+        # over its first line whenever that line and the next came beside a seek to the start.
+        with open(self.log.name, "a", encoding="utf-8") as errors:
+            self.process = subprocess.Popen([*front, program, "serve", "--port", "0", *flags], stderr=errors, env=env)
+        try:
+            self.port = self._port()
+        except RuntimeError:
+            self.kill()
+            raise
         if wait:
             self.wait_ready()
 
@@ -31,7 +38,7 @@ class Server:
             if self.process.poll() is not None:
                 raise RuntimeError(f"the server ended: {text}")
             time.sleep(0.05)
-        raise RuntimeError("the server does not listen")
+        raise RuntimeError(f"the server does not listen: {text}")
 
     def wait_ready(self):
         for _ in range(1200):
