@@ -30,6 +30,7 @@ struct ScreenStats {
   std::uint64_t tokens = 0, rows = 0;
   std::uint64_t tokens_of_8_bits = 0;  ///< among them: vectors that 8 bits hold well enough
   std::uint64_t tiles_of_bits = 0;     ///< tiles of 16 rows that four bits let through
+  /// after_7_bits: computed exactly. Of a head with codes only they are counted.
   std::uint64_t after_5_bits = 0, after_7_bits = 0;
 };
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The output head by elimination (docs/design/0004-screened-head.md). Beside the head stands a
-// coarse copy of it in bit planes, with the exact size of what each plane leaves out. So a scan of
-// the copy bounds every logit from both sides. Rows that cannot be among the best are dropped; the
-// few others are computed from the head itself, as a full scan would. Same logits, same
-// candidates, a third of the memory traffic.
+// copy of it: coarse, in bit planes, with the exact size of what each plane leaves out; or, where
+// the head's weights are ternary, whole, as the kernels read them. A scan of the copy bounds every
+// logit from both sides. Rows that cannot be among the best are dropped; the few others are
+// computed from the head itself, as a full scan would. Same logits, same candidates, a third of the
+// memory traffic.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +14,7 @@
 #include "base/memory/aligned_buffer.hpp"
 #include "base/result.hpp"
 #include "base/threads/thread_pool.hpp"
+#include "model/ternary_matrix.hpp"
 
 namespace bittern::kernels {
 struct Kernels;
@@ -25,22 +27,35 @@ struct DenseMatrix;
 /// Immutable after Build.
 struct ScreenedHead {
   std::size_t rows = 0, cols = 0;
-  std::size_t padded_cols = 0;                           ///< quant::ScreenCols(cols)
-  AlignedBuffer<std::uint8_t> nibbles, bits, pairs;      // quant/layouts/screen_planes.hpp
-  AlignedBuffer<float> step, norm, rest4, rest5, rest7;  // (rows padded to 16): kernels::ScreenRow
+  std::size_t padded_cols = 0;                       ///< quant::ScreenCols(cols); with codes, 128s
+  AlignedBuffer<std::uint8_t> nibbles, bits, pairs;  // quant/layouts/screen_planes.hpp
+  AlignedBuffer<float> step, rest4, rest5, rest7;    // (rows padded to 16): kernels::ScreenRow
+  /// In place of these: the head's own weights, grouped, with scales of binary16.
+  TernaryMatrix codes;
+  AlignedBuffer<float> norm;  // (rows padded to 16): kernels::ScreenRow
   float largest_norm = 0;
 
   [[nodiscard]] bool empty() const noexcept { return rows == 0; }
+  [[nodiscard]] bool has_codes() const noexcept { return codes.num_tiles != 0; }
   [[nodiscard]] std::size_t bytes() const noexcept {
-    return nibbles.size() + bits.size() + pairs.size() + 5 * step.size() * sizeof(float);
+    const std::size_t planes = nibbles.size() + bits.size() + pairs.size();
+    const std::size_t floats = 4 * step.size() + norm.size();
+    return planes + codes.tiles.size() + codes.half_scales.size() * sizeof(std::uint16_t) +
+           floats * sizeof(float);
   }
 
-  /// Makes the copy with all threads of the pool; `done`, if any, is told by each of them which
-  /// rows of the head it will not read again. An empty copy where a row is not finite (then nothing
-  /// can be bounded). Error: kOutOfMemory.
+  /// Is told by each thread which rows of the head it will not read again; may be empty.
+  using RowsDone = std::function<void(Range)>;
+
+  /// Makes the coarse copy with all threads of the pool. An empty one where a row is not finite
+  /// (then nothing can be bounded). Error: kOutOfMemory.
   [[nodiscard]] static Result<ScreenedHead> Build(const DenseMatrix& head,
                                                   const kernels::Kernels& kernels, ThreadPool& pool,
-                                                  const std::function<void(Range)>& done = {});
+                                                  const RowsDone& done = {});
+  /// The same of a head whose weights are those of `codes` (one part, kTile16).
+  [[nodiscard]] static Result<ScreenedHead> BuildWith(TernaryMatrix codes, const DenseMatrix& head,
+                                                      const kernels::Kernels& kernels,
+                                                      ThreadPool& pool, const RowsDone& done = {});
 };
 
 }  // namespace bittern::model

@@ -24,10 +24,12 @@ struct Shares {
         down(Share(s.zeros.down_columns.live, s.zeros.down_columns.all)),
         after_4_bits(Share(s.screen.tiles_of_bits * quant::kTileRows, s.screen.rows)),
         after_5_bits(Share(s.screen.after_5_bits, s.screen.rows)),
-        after_7_bits(Share(s.screen.after_7_bits, s.screen.rows)) {}
+        after_7_bits(Share(s.screen.after_7_bits, s.screen.rows)),
+        by_codes(s.screen.after_5_bits == 0) {}
 
   double up, down;
   double after_4_bits, after_5_bits, after_7_bits;
+  bool by_codes;  ///< the head's own weights were scanned, so there is no step between
 };
 
 }  // namespace
@@ -50,7 +52,11 @@ std::string SavingsLines(const Savings& savings) {
                          savings.zeros.experts.all,
                          100 * Share(savings.zeros.experts.live, savings.zeros.experts.all));
   }
-  if (savings.screen.tokens != 0) {
+  if (savings.screen.tokens != 0 && shares.by_codes) {
+    lines +=
+        fmt::format("{:>16} = of {} rows per token, {:.3f} % remained candidates\n", "output head",
+                    savings.screen.rows / savings.screen.tokens, 100 * shares.after_7_bits);
+  } else if (savings.screen.tokens != 0) {
     lines += fmt::format(
         "{:>16} = of {} rows per token, {:.1f} % remained candidates after 4 bits, {:.2f} % after "
         "5, {:.3f} % after 7\n",
@@ -72,8 +78,8 @@ Json SavingsJson(const Savings& savings) {
   if (savings.screen.tokens != 0) {
     json["screen"] = {{"tokens", savings.screen.tokens},
                       {"rows", savings.screen.rows / savings.screen.tokens},
-                      {"after_4_bits", shares.after_4_bits},
-                      {"after_5_bits", shares.after_5_bits},
+                      {"after_4_bits", shares.by_codes ? Json() : Json(shares.after_4_bits)},
+                      {"after_5_bits", shares.by_codes ? Json() : Json(shares.after_5_bits)},
                       {"after_7_bits", shares.after_7_bits}};
   }
   return json;

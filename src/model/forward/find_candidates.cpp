@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scan in steps: a bound for every row from four bits (by tiles of 16 rows), a threshold from
 // the exact logits of the best tiles, then for what is left five bits, seven bits, and the exact
-// logit. A row is dropped only where its upper bound, with every rounding counted, lies below the
+// logit. A head with codes is bounded by all of its weights at once, so the exact logit comes next.
+// A row is dropped only where its upper bound, with every rounding counted, lies below the
 // threshold; so no candidate is lost, and the logits are those of a full scan. Several vectors
-// share one scan of the planes. All threads of a team call FindCandidates; each has a Part for each
-// vector.
+// share one scan. All threads of a team call FindCandidates; each has a Part for each vector.
 #include "model/forward/find_candidates.hpp"
 
 #include <algorithm>
@@ -17,7 +17,6 @@
 #include "model/forward/head.hpp"
 #include "model/screen/screen_bounds.hpp"
 #include "model/screen/screen_together.hpp"
-#include "quant/blocks/dequantize.hpp"
 #include "quant/layouts/screen_planes.hpp"
 #include "quant/layouts/tile16.hpp"
 
@@ -33,52 +32,6 @@ constexpr std::size_t kPieceTiles = 64, kSliceRows = (kPieceTiles + 1) * kTileRo
 
 std::size_t PiecesOf(std::size_t rows) {
   return (quant::TilesOfRows(rows) + kPieceTiles - 1) / kPieceTiles;
-}
-
-/// One thread's memory for turning rows of a head into floats.
-class RowReader {
- public:
-  RowReader(const DenseMatrix& head, const kernels::FloatOps& floats)
-      : head_(head), floats_(floats), row_(head.cols) {}
-
-  const float* Read(std::size_t r) {
-    if (head_.format == quant::WeightFormat::kF32) {
-      return reinterpret_cast<const float*>(head_.row(r));
-    }
-    if (head_.format == quant::WeightFormat::kF16) {
-      floats_.widen_half(reinterpret_cast<const std::uint16_t*>(head_.row(r)), head_.cols,
-                         row_.data());
-    } else {
-      quant::DequantizeRowFor(head_.format)(head_.row(r), head_.cols, row_.data());
-    }
-    return row_.data();
-  }
-
- private:
-  const DenseMatrix& head_;
-  const kernels::FloatOps& floats_;
-  std::vector<float> row_;
-};
-
-/// Codes, planes and norms of one tile of rows.
-void BuildTile(const kernels::FloatOps& floats, RowReader* reader, std::size_t tile,
-               std::int8_t* codes, ScreenedHead* head) {
-  const std::size_t padded = head->padded_cols;
-  for (std::size_t i = 0; i < kTileRows; ++i) {
-    const std::size_t r = tile * kTileRows + i;
-    if (r >= head->rows) break;  // what is left of the codes is never looked at
-    kernels::ScreenRow row;
-    floats.screen_row(reader->Read(r), head->cols, codes + i * padded, &row);
-    head->step[r] = row.step;
-    head->norm[r] = Widened(row.norm);
-    head->rest4[r] = Widened(row.rest4);
-    head->rest5[r] = Widened(row.rest5);
-    head->rest7[r] = Widened(row.rest7);
-    quant::PackPairs(codes + i * padded, padded,
-                     head->pairs.data() + r * quant::PairRowBytes(padded));
-  }
-  quant::PackNibbles(codes, padded, head->nibbles.data() + tile * quant::NibbleTileBytes(padded));
-  quant::PackBits(codes, padded, head->bits.data() + tile * quant::BitTileBytes(padded));
 }
 
 /// The data of the steps below: one vector, on one thread.
@@ -183,16 +136,17 @@ float Threshold(ScreenScratch* scratch, std::size_t vector, std::size_t num_thre
 }
 
 /// Rows of `range` whose upper bound after some bits reaches the threshold, to `ids`; how many.
-/// `rest` is what the bits leave out of each row; `step_size` times its step bounds what is lost
-/// beside.
+/// `rest` is what the bits leave out of each row (codes: nothing, whatever `rest` is); `step_size`
+/// times its step bounds what is lost beside.
 std::size_t FindRows(const Screening& s, Range range, const AlignedBuffer<float>& rest,
                      float step_size, std::uint32_t* ids) {
+  const AlignedBuffer<float>& steps = s.head.has_codes() ? s.head.norm : s.head.step;
   const kernels::SurvivorArgs args{.estimates = s.shared.estimates.data() + range.begin,
                                    .rests = rest.data() + range.begin,
                                    .norms = s.head.norm.data() + range.begin,
-                                   .steps = s.head.step.data() + range.begin,
+                                   .steps = steps.data() + range.begin,
                                    .count = range.end - range.begin,
-                                   .size = s.v.size,
+                                   .size = s.head.has_codes() ? 0 : s.v.size,
                                    .rest_size = s.v.rest_size,
                                    .step_size = step_size,
                                    .floor = kLogitFloor,
@@ -272,6 +226,7 @@ std::size_t LookAtPairs(const Screening& s, std::uint32_t* ids, std::size_t coun
 /// Rows of a piece that five bits do not rule out, to `ids`; how many.
 std::size_t LookAtFive(const Screening& s, Range rows, std::uint32_t* ids,
                        ScreenScratch::Thread* thread) {
+  if (s.head.has_codes()) return FindRows(s, rows, s.head.norm, 0, ids);
   if (s.v.narrow) {
     thread->stats.tiles_of_bits += quant::TilesOfRows(rows.end - rows.begin);
     return FindRows(s, rows, s.head.rest5, 0, ids);
@@ -289,8 +244,8 @@ void Eliminate(const Screening& s, std::size_t piece, ScreenScratch::Thread* thr
   float* logits = s.shared.logits.data() + piece * kSliceRows;
   thread->stats.rows += rows.end - rows.begin;
   std::size_t count = LookAtFive(s, rows, ids, thread);
-  thread->stats.after_5_bits += count;
-  count = LookAtPairs(s, ids, count);
+  thread->stats.after_5_bits += s.head.has_codes() ? 0 : count;
+  if (!s.head.has_codes()) count = LookAtPairs(s, ids, count);
   thread->stats.after_7_bits += count;
   std::size_t found = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -428,6 +383,9 @@ class Scan {
     if (broken_ != nullptr) broken_[i] = some && Out(i).ids.empty();
   }
   [[nodiscard]] QuantizedVector QuantizeFor(const float* x, ScreenScratch::Part* mine) const {
+    if (head_.has_codes()) {
+      return QuantizeForCodes(context_.floats(), x, head_.cols, &mine->by_codes);
+    }
     if (rows_.size() >= kFewestTogether) {
       const QuantizedVector narrow = QuantizeNarrow(x, head_.cols, mine->high.data());
       if (narrow.finite && IsTightEnough(narrow, head_.cols)) return narrow;
@@ -461,6 +419,30 @@ class Scan {
     });
   }
   void Estimate(Range tiles) {
+    head_.has_codes() ? EstimateFromCodes(tiles) : EstimateFromPlanes(tiles);
+    ForBounded([&](std::size_t i) {
+      LeaveOutPadding(Of(i), tiles);
+      LeaveOutForbidden(Of(i), tiles);
+    });
+  }
+  void EstimateFromCodes(Range tiles) {
+    thread_.by_codes.vectors.clear();
+    ForBounded([&](std::size_t i) {
+      const CodesVector& vector = thread_.parts[i].by_codes;
+      float* out = scratch_.vectors[i].estimates.data() + tiles.begin * kTileRows;
+      thread_.by_codes.vectors.push_back(
+          {vector.values.data(), vector.sums.data(), vector.scales.data(), out});
+    });
+    EstimateByCodes(*context_.weights.kernels, head_.codes, tiles, &thread_.by_codes);
+    ForBounded([&](std::size_t i) {
+      const float* estimates = scratch_.vectors[i].estimates.data();
+      for (std::size_t t = tiles.begin; t < tiles.end; ++t) {
+        scratch_.vectors[i].tile_best[t] =
+            *std::max_element(estimates + t * kTileRows, estimates + (t + 1) * kTileRows);
+      }
+    });
+  }
+  void EstimateFromPlanes(Range tiles) {
     kernels::ScanArgs args[kMostScreenVectors];
     std::size_t count = 0;
     ForBounded([&](std::size_t i) {
@@ -470,10 +452,6 @@ class Scan {
     ops.scan_several(args, count);
     EstimateTogether(ops, head_, tiles, TogetherVectors(), thread_.together_acts.data(),
                      thread_.together_sums.data());
-    ForBounded([&](std::size_t i) {
-      LeaveOutPadding(Of(i), tiles);
-      LeaveOutForbidden(Of(i), tiles);
-    });
   }
 
   const Context& context_;
@@ -492,43 +470,6 @@ class Scan {
 };
 
 }  // namespace
-
-Result<ScreenedHead> ScreenedHead::Build(const DenseMatrix& matrix, const kernels::Kernels& kernels,
-                                         ThreadPool& pool, const std::function<void(Range)>& done) {
-  ScreenedHead head;
-  head.rows = matrix.rows;
-  head.cols = matrix.cols;
-  head.padded_cols = quant::ScreenCols(matrix.cols);
-  const std::string what = "the coarse copy of the output head (head=exact does without)";
-  const std::size_t tiles = quant::TilesOfRows(head.rows), padded_rows = tiles * kTileRows;
-  const auto bytes = [&](std::size_t size) {
-    return AlignedBuffer<std::uint8_t>::Create(size, what);
-  };
-  head.nibbles = BITTERN_TRY(bytes(tiles * quant::NibbleTileBytes(head.padded_cols)));
-  head.bits = BITTERN_TRY(bytes(tiles * quant::BitTileBytes(head.padded_cols)));
-  head.pairs = BITTERN_TRY(bytes(head.rows * quant::PairRowBytes(head.padded_cols)));
-  for (auto* floats : {&head.step, &head.norm, &head.rest4, &head.rest5, &head.rest7}) {
-    *floats = BITTERN_TRY(AlignedBuffer<float>::Create(padded_rows, what));
-  }
-  pool.Run([&](Team& team) {
-    RowReader reader(matrix, kernels.float32());
-    std::vector<std::int8_t> codes(kTileRows * head.padded_cols);
-    const Range range = team.Share(tiles);
-    constexpr std::size_t kTilesBetween = 64;
-    for (std::size_t tile = range.begin; tile < range.end; tile += kTilesBetween) {
-      const std::size_t end = std::min(tile + kTilesBetween, range.end);
-      for (std::size_t t = tile; t < end; ++t) {
-        BuildTile(kernels.float32(), &reader, t, codes.data(), &head);
-      }
-      if (done) done({tile * kTileRows, std::min(end * kTileRows, head.rows)});
-    }
-  });
-  for (std::size_t r = 0; r < head.rows; ++r) {
-    if (!std::isfinite(head.norm[r]) || !std::isfinite(head.rest4[r])) return ScreenedHead{};
-    head.largest_norm = std::max(head.largest_norm, head.norm[r]);
-  }
-  return head;
-}
 
 Result<ScreenScratch> ScreenScratch::Create(const ScreenedHead& head, std::size_t num_vectors,
                                             int num_threads) {
@@ -551,7 +492,9 @@ Result<ScreenScratch> ScreenScratch::Create(const ScreenedHead& head, std::size_
   for (std::size_t t = 0; t < threads; ++t) {
     Thread thread;
     thread.live_tiles.resize(kPieceTiles + kTileRows);
-    if (num_vectors >= kFewestTogether) {
+    if (head.has_codes()) {
+      thread.by_codes = BITTERN_TRY(CodesScratch::Create(head.codes, num_vectors));
+    } else if (num_vectors >= kFewestTogether) {
       thread.together_acts = BITTERN_TRY(
           AlignedBuffer<std::int8_t>::Create(TogetherActs(num_vectors, head.padded_cols), what));
       thread.together_sums.resize(TogetherSums());
@@ -560,8 +503,12 @@ Result<ScreenScratch> ScreenScratch::Create(const ScreenedHead& head, std::size_
       Part part;
       part.ordered.resize(kMaxCandidateCount);
       part.seeds.resize(kMaxCandidateCount);
-      part.high = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(head.padded_cols, what));
-      part.low = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(head.padded_cols, what));
+      if (head.has_codes()) {
+        part.by_codes = BITTERN_TRY(CodesVector::Create(head.padded_cols));
+      } else {
+        part.high = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(head.padded_cols, what));
+        part.low = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(head.padded_cols, what));
+      }
       thread.parts.push_back(std::move(part));
     }
     scratch.threads.push_back(std::move(thread));

@@ -11,6 +11,7 @@
 #include "base/result.hpp"
 #include "model/candidates.hpp"
 #include "model/forward/rows.hpp"
+#include "model/screen/screen_codes.hpp"
 #include "model/screened_head.hpp"
 
 namespace bittern::model {
@@ -26,12 +27,14 @@ struct ScreenScratch {
     std::vector<float> seeds;    // (kMaxCandidateCount): exact logits, for the threshold
     std::size_t num_seeds = 0;
     AlignedBuffer<std::int8_t> high, low;  // (padded_cols): the vector, quantised
+    CodesVector by_codes;                  // instead, where the head has codes
   };
   struct Thread {
     std::vector<Part> parts;                   // of each vector
     std::vector<std::uint32_t> live_tiles;     // (tiles of a piece, and 16): with a survivor
     AlignedBuffer<std::int8_t> together_acts;  // screen_together.hpp
     std::vector<std::int32_t> together_sums;
+    CodesScratch by_codes;
     ScreenStats stats;
   };
   /// One of the vectors of a scan, as all threads share it.

@@ -136,6 +136,7 @@ class Screened {
   }
 
   [[nodiscard]] ScreenStats Stats() { return ScreenStatsOf(state_); }
+  [[nodiscard]] bool HasCodes() const { return model_.weights().screened_head.has_codes(); }
 
  private:
   ThreadPool pool_;
@@ -212,6 +213,96 @@ INSTANTIATE_TEST_SUITE_P(
                     Head{"OneWeightPerRow", OneWeightPerRow}, Head{"Outliers", Outliers},
                     Head{"WorstRounding", WorstRounding}, Head{"SmallestFloats", SmallestFloats}),
     [](const auto& head) { return std::string(head.param.name); });
+
+/// A head of ternary weights.
+struct CodesHead {
+  const char* name;
+  quant::TernaryLayout layout;
+  float (*scale)(std::size_t row, std::size_t group);
+  bool equal_rows = false;
+};
+
+float OneScale(std::size_t, std::size_t) { return 0.0625f; }
+float ScalesOfGroups(std::size_t row, std::size_t group) {
+  return 0.015625f * static_cast<float>(1 + (row * 7 + group * 5) % 13);
+}
+float ScalesOfFarRows(std::size_t row, std::size_t group) {
+  return std::ldexp(ScalesOfGroups(row, group), -static_cast<int>(row % 12));
+}
+
+class ScreenByCodes : public testing::TestWithParam<CodesHead> {
+ protected:
+  static SmallModel MakeSmall() {
+    SmallModel small;
+    small.AddTernary("output.weight", kCols, kVocab);
+    auto& data = small.tensors.at("output.weight").data;
+    for (std::size_t i = kCols / 4; GetParam().equal_rows && i < kVocab * kCols / 4; ++i) {
+      data[i] = data[i % (kCols / 4)];
+    }
+    small.Recode(quant::CodecOf(GetParam().layout), GetParam().scale);
+    return small;
+  }
+};
+
+TEST_P(ScreenByCodes, GivesEveryLogitAskedForAndOnlyTrueOnes) {
+  Screened screened(MakeSmall(), 2);
+  ASSERT_TRUE(screened.HasCodes());
+  const std::int32_t tokens[] = {5, 17, 250, 5, 99, 0, 299, 12};
+  const auto full = screened.Full(tokens);
+  for (std::size_t rows = 1; rows <= std::size(tokens); ++rows) {
+    for (const std::size_t count : {1u, 2u, 5u, 40u, 300u, 1000u}) {
+      screened.Check(tokens, rows, {count, 0}, full);
+    }
+    for (const float within : {0.0f, 0.5f, 3.0f}) screened.Check(tokens, rows, {0, within}, full);
+  }
+}
+
+TEST_P(ScreenByCodes, ServesManyVectors) {
+  constexpr std::size_t kMany = 29;
+  Screened screened(MakeSmall(), 3, kMany, kMany);
+  std::int32_t tokens[kMany];
+  for (std::size_t i = 0; i < kMany; ++i) tokens[i] = static_cast<std::int32_t>(i * i * 7 % 300);
+  const auto full = screened.Full(tokens);
+  for (const std::size_t rows : {4u, 8u, 29u}) {
+    for (const std::size_t count : {1u, 40u}) screened.Check(tokens, rows, {count, 0}, full);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Heads, ScreenByCodes,
+    testing::Values(CodesHead{"Tq1", quant::TernaryLayout::kTq1_0, OneScale},
+                    CodesHead{"Tq2", quant::TernaryLayout::kTq2_0, ScalesOfGroups},
+                    CodesHead{"Q2", quant::TernaryLayout::kQ2_0, ScalesOfGroups},
+                    CodesHead{"Pq2", quant::TernaryLayout::kPq2_0, ScalesOfFarRows},
+                    CodesHead{"Ptq1", quant::TernaryLayout::kPtq1_0, ScalesOfGroups},
+                    CodesHead{"EqualRows", quant::TernaryLayout::kPq2_0, OneScale, true}),
+    [](const auto& head) { return std::string(head.param.name); });
+
+TEST(ScreenedHead, RulesMostRowsOutByCodes) {
+  SmallModel small;
+  small.AddTernary("output.weight", kCols, kVocab);
+  small.Recode(quant::CodecOf(quant::TernaryLayout::kPtq1_0), ScalesOfGroups);
+  Screened screened(small, 2);
+  for (std::int32_t token = 0; token < 40; ++token) {
+    screened.Candidates(std::span(&token, 1), 1, {1, 0});
+  }
+  EXPECT_EQ(screened.Stats().rows, 40 * kVocab);
+  EXPECT_LT(screened.Stats().after_7_bits, 40 * 8u);
+  EXPECT_GE(screened.Stats().after_7_bits, 40u);
+}
+
+// Codes that are not ternary make a head of planes.
+TEST(ScreenedHead, HasPlanesWhereACodeIsNotTernary) {
+  SmallModel small;
+  small.AddTernary("output.weight", kCols, kVocab);
+  small.Recode(quant::CodecOf(quant::TernaryLayout::kPq2_0), ScalesOfGroups);
+  auto& data = small.tensors.at("output.weight").data;
+  std::ranges::fill(std::span(data).subspan(2, 32), std::byte{0xff});
+  Screened screened(small, 2);
+  EXPECT_FALSE(screened.HasCodes());
+  const std::int32_t tokens[] = {5, 17, 250};
+  screened.Check(tokens, 3, {40, 0}, screened.Full(tokens));
+}
 
 /// The rows that greedy choice after each of 40 tokens had to look at.
 ScreenStats StatsOf(const SmallModel& small) {

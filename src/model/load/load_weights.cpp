@@ -13,6 +13,7 @@
 #include "formats/convert/row_order.hpp"
 #include "kernels/registry.hpp"
 #include "model/load/dead_neurons.hpp"
+#include "model/load/load_head.hpp"
 #include "model/load/read_rotation.hpp"
 #include "model/load/repack.hpp"
 #include "model/load/rope_frequencies.hpp"
@@ -323,41 +324,6 @@ bool HasGroups(const LayerWeights& layer) {
          layer.down_proj.grouped();
 }
 
-/// Copies a matrix into huge pages, letting each mapped chunk go once it is copied, so that the
-/// rows are never resident twice. Does nothing with one that is a copy already.
-Result<void> MoveToMemory(const formats::Checkpoint& checkpoint, ThreadPool& pool,
-                          std::string_view what, DenseMatrix* matrix) {
-  if (matrix->copy.size() != 0) return {};
-  constexpr std::size_t kChunk = std::size_t{8} << 20;
-  const std::size_t bytes = matrix->rows * matrix->row_bytes;
-  matrix->copy = BITTERN_TRY(AlignedBuffer<std::byte>::Create(bytes, what));
-  const std::byte* source = matrix->data;
-  std::byte* target = matrix->copy.data();
-  pool.Run([&](Team& team) {
-    const Range chunks = team.Share((bytes + kChunk - 1) / kChunk);
-    for (std::size_t i = chunks.begin; i < chunks.end; ++i) {
-      const std::size_t size = std::min(kChunk, bytes - i * kChunk);
-      std::memcpy(target + i * kChunk, source + i * kChunk, size);
-      checkpoint.Release({source + i * kChunk, size});
-    }
-  });
-  matrix->data = target;
-  return {};
-}
-
-/// An embedding in its place in the file, or in memory where it lies at an odd address: GGUF's
-/// alignment may be 1, and a safetensors header may have any length.
-Result<DenseMatrix> LoadDense(TensorBinder& binder, TensorId id, const ModelConfig& c,
-                              ThreadPool& pool) {
-  DenseMatrix matrix = BITTERN_TRY(BindDense(binder, id, c));
-  const std::size_t element = matrix.format == quant::WeightFormat::kF32 ? 4 : 2;
-  if (reinterpret_cast<std::uintptr_t>(matrix.data) % element != 0) {
-    BITTERN_TRY(
-        MoveToMemory(binder.checkpoint(), pool, TensorPrefix(formats::TensorName(id)), &matrix));
-  }
-  return matrix;
-}
-
 /// Squared ReLU makes zeros; the layouts for them take the place of Tile16.
 bool SkipsZeros(const ModelConfig& c, const Weights& weights, const LoadOptions& options) {
   if (c.activation != Activation::kRelu2 || c.grouped_activations) return false;
@@ -365,27 +331,6 @@ bool SkipsZeros(const ModelConfig& c, const Weights& weights, const LoadOptions&
   if (!IsTiled(options.layout.value_or(MatrixLayout::kTile16))) return false;
   if (options.zero_skip != SkipMode::kAuto) return options.zero_skip == SkipMode::kOn;
   return weights.kernels->sparse_info->isa != kernels::Isa::scalar;
-}
-
-/// A head worth screening: far larger than a cache, and a kernel that is not the scalar one.
-bool IsScreened(const Weights& weights, HeadMode mode) {
-  constexpr std::size_t kLarge = std::size_t{1} << 24;  // weights
-  if (mode != HeadMode::kAuto) return mode == HeadMode::kScreened;
-  return weights.lm_head.rows * weights.lm_head.cols >= kLarge &&
-         weights.kernels->screen_info->isa != kernels::Isa::scalar;
-}
-
-/// Whether all ranks want something, so that none differs.
-bool AllWant(const RankShares& shares, bool here) {
-  return shares.shared() ? HoldsOnAll(*shares.ranks, here) : here;
-}
-
-/// Leaves of a head the rows that this rank computes.
-void KeepRowsHere(const RankShares& shares, DenseMatrix* head) {
-  if (!shares.shared()) return;
-  const Range part = shares.vocab.Of(shares.rank());
-  head->data = head->row(part.begin);
-  head->rows = part.end - part.begin;
 }
 
 /// Sets Weights::vlut_gain: forced, measured, or known of kernels for one instruction set.
@@ -397,28 +342,6 @@ double VlutGain(const kernels::Kernels& kernels, const LoadOptions& options) {
   if (options.vlut_gain > 0) return options.vlut_gain;
   const bool same = kernels.vlut_info->isa == kernels.tile16_info->isa;
   return same ? static_cast<double>(kernels.vlut().gain) : 0;
-}
-
-/// The head's coarse copy, or the head itself moved to memory of our own: a screened head is read
-/// a few rows at a time, so it may stay in the mapped file.
-Result<void> PrepareHead(const formats::Checkpoint& checkpoint, HeadMode mode, ThreadPool& pool,
-                         Weights* weights, Decisions* decisions) {
-  if (AllWant(weights->shares, IsScreened(*weights, mode))) {
-    const DenseMatrix& head = weights->lm_head;
-    weights->screened_head =
-        BITTERN_TRY(ScreenedHead::Build(head, *weights->kernels, pool, [&](Range rows) {
-          checkpoint.Release({head.row(rows.begin), (rows.end - rows.begin) * head.row_bytes});
-        }));
-    const bool empty = !AllWant(weights->shares, !weights->screened_head.empty());
-    if (empty) weights->screened_head = {};
-    decisions->push_back({"output head screen", empty ? "off" : "on",
-                          empty ? "a row of the head is not finite"
-                                : fmt::format("a coarse copy of {} MB; same tokens",
-                                              weights->screened_head.bytes() / 1'000'000),
-                          empty, empty ? "" : "head=exact: without"});
-    if (!empty) return {};
-  }
-  return MoveToMemory(checkpoint, pool, "the output head", &weights->lm_head);
 }
 
 /// Says how many neurons are not there.
@@ -458,21 +381,14 @@ Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const Model
   weights.embedding = BITTERN_TRY(LoadDense(binder, TensorId::kTokenEmbd, c, pool));
   weights.final_norm = BITTERN_TRY(BindNorm(binder, c, TensorId::kOutputNorm));
   for (float& weight : weights.final_norm) weight /= c.scales.logits;
-  const TensorId head = HeadTensor(checkpoint);
-  weights.lm_head = BITTERN_TRY(LoadDense(binder, head, c, pool));
-  KeepRowsHere(weights.shares, &weights.lm_head);
-  BITTERN_TRY(PrepareHead(checkpoint, options.head, pool, &weights, decisions));
-  const bool tied = head != TensorId::kOutput;
-  decisions->push_back({"output head", formats::TensorName(head),
-                        tied ? "the file has no output.weight" : "in the file", false});
+  auto opener = BITTERN_TRY(formats::TernaryOpener::Create(checkpoint, decisions));
+  BITTERN_TRY(LoadHead(binder, opener, c, options.head, pool, &weights, decisions));
   weights.inv_freq = BITTERN_TRY(RopeFrequencies(binder, c));
   if (c.window_theta != 0) {
     weights.window_inv_freq = PlainFrequencies(c.window_theta, c.rotated_dim);
   }
   ReportLongRope(c, decisions);
-  auto opener = BITTERN_TRY(formats::TernaryOpener::Create(checkpoint, decisions));
-  HugeArena arena = ChooseArena(
-      checkpoint, std::uint64_t{weights.lm_head.rows} * weights.lm_head.cols, options, decisions);
+  HugeArena arena = ChooseArena(checkpoint, options, decisions);
   Loader loader{.binder = binder,
                 .opener = opener,
                 .config = c,

@@ -33,13 +33,13 @@ std::string Gigabytes(std::uint64_t bytes) {
 
 }  // namespace
 
-HugeArena ChooseArena(const formats::Checkpoint& checkpoint, std::uint64_t head_bytes,
-                      const LoadOptions& options, Decisions* decisions) {
+HugeArena ChooseArena(const formats::Checkpoint& checkpoint, const LoadOptions& options,
+                      Decisions* decisions) {
   constexpr std::uint64_t kMostBeside = std::uint64_t{256} << 20;
   const std::uint64_t bytes = MatrixBytes(checkpoint);
   const std::uint64_t beside = std::min(kMostBeside, bytes / 8);  // keys, values, activations
   const std::uint64_t room = options.memory.value_or(os::RoomForPages());
-  if ((room == 0 && !options.memory) || bytes + head_bytes + beside <= room) return {};
+  if ((room == 0 && !options.memory) || bytes + beside <= room) return {};
   std::filesystem::path folder = options.overflow_folder;
   std::error_code ignored;
   if (folder.empty()) {

@@ -14,8 +14,8 @@
 namespace bittern::model {
 
 /// An arena for the ternary matrices of layers, with a decision where it is a file or should be one
-/// and cannot. `head_bytes`: taken by the output head beside them. One thread.
-[[nodiscard]] HugeArena ChooseArena(const formats::Checkpoint& checkpoint, std::uint64_t head_bytes,
+/// and cannot. The output head is in memory already. One thread.
+[[nodiscard]] HugeArena ChooseArena(const formats::Checkpoint& checkpoint,
                                     const LoadOptions& options, Decisions* decisions);
 
 }  // namespace bittern::model

@@ -9,12 +9,6 @@
 namespace bittern::model {
 namespace {
 
-/// Relative error of the head's own dot product (a fused multiply-add per element in sixteen lanes,
-/// then a tree) and of the estimates' arithmetic.
-float RoundingError(std::size_t cols) {
-  return (static_cast<float>(cols) / 16 + 10) * 0x1p-24f * 1.1f + 0x1p-19f;
-}
-
 /// Largest magnitude and sum of squares; the latter is not finite where an element is not.
 struct Extent {
   float largest = 0;
@@ -33,6 +27,10 @@ Extent ExtentOf(const float* x, std::size_t cols) {
 constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer
 
 }  // namespace
+
+float RoundingError(std::size_t cols) {
+  return (static_cast<float>(cols) / 16 + 10) * 0x1p-24f * 1.1f + 0x1p-19f;
+}
 
 QuantizedVector Quantize(const float* x, std::size_t cols, std::int8_t* high, std::int8_t* low) {
   QuantizedVector v;

@@ -96,11 +96,13 @@ void AddHead(const model::Weights& weights, const model::ScreenStats& screen, To
   }
   const std::uint64_t planes = screen.tiles_of_bits * quant::BitTileBytes(copy.padded_cols) +
                                screen.after_5_bits * quant::PairRowBytes(copy.padded_cols);
-  // Three floats of every row say how far off its coarse copy may be.
-  cost->parts.push_back(
-      {.name = "head, coarse",
-       .bytes = copy.nibbles.size() + 3 * copy.step.size() * sizeof(float) + planes / screen.tokens,
-       .multiply_adds = multiply_adds});
+  // Three floats of every row say how far off its coarse copy may be; of codes all is read.
+  cost->parts.push_back({.name = copy.has_codes() ? "head, codes" : "head, coarse",
+                         .bytes = copy.has_codes()
+                                      ? copy.bytes()
+                                      : copy.nibbles.size() + 3 * copy.step.size() * sizeof(float) +
+                                            planes / screen.tokens,
+                         .multiply_adds = multiply_adds});
   const std::uint64_t exact_rows = screen.after_7_bits;
   cost->parts.push_back({.name = "head, exact",
                          .bytes = exact_rows * head.row_bytes / screen.tokens,
