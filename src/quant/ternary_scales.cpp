@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <string>
 
 #include "quant/codec_bytes.hpp"
@@ -38,21 +39,40 @@ std::string DescribeInvalid(const TernaryCodec& codec) {
   }
 }
 
+/// Whether every code is weight 0, and whether some code is 3.
+struct CodesSeen {
+  bool all_zero, some_invalid;
+};
+
+/// Eight codes at a time.
+CodesSeen LookAtCodes(std::span<const std::uint8_t> codes) noexcept {
+  constexpr std::uint64_t kOnes = 0x0101010101010101;
+  std::uint64_t any = 0, both = 0;
+  std::size_t i = 0;
+  for (; i + 8 <= codes.size(); i += 8) {
+    std::uint64_t eight;
+    std::memcpy(&eight, codes.data() + i, 8);
+    any |= eight ^ (kOnes * kZeroCode);
+    both |= eight & (eight >> 1);
+  }
+  for (; i < codes.size(); ++i) {
+    any |= static_cast<std::uint64_t>(codes[i] ^ kZeroCode);
+    both |= static_cast<std::uint64_t>(codes[i] & (codes[i] >> 1));
+  }
+  return {any == 0, (both & kOnes) != 0};
+}
+
 /// Checks one group; *scale becomes 0 where every weight of it is 0.
 Result<void> CheckGroup(const TernaryCodec& codec, std::span<const std::uint8_t> codes,
                         std::size_t row, std::size_t first_col, float* scale) {
-  unsigned any = 0, both = 0;  // bits that differ from weight 0; bit 0: some code was 3
-  for (const std::uint8_t code : codes) {
-    any |= code ^ kZeroCode;
-    both |= code & (code >> 1);
-  }
-  if ((both & 1) != 0) {
+  const auto [all_zero, some_invalid] = LookAtCodes(codes);
+  if (some_invalid) {
     const auto at = std::find(codes.begin(), codes.end(), kInvalidCode) - codes.begin();
     return Fail(ErrorCode::kCorruptFile,
                 fmt::format("row {}, column {}: {}", row, first_col + static_cast<std::size_t>(at),
                             DescribeInvalid(codec)));
   }
-  if (any == 0) {
+  if (all_zero) {
     *scale = 0;
     return {};
   }

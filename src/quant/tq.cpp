@@ -40,10 +40,12 @@ template <class Format>
 struct TritBlock : Format {
   static void Unpack(const std::uint8_t* block, std::uint8_t* codes) noexcept {
     for (const Stage& stage : Format::kStages) {
-      for (std::size_t m = 0; m < stage.num_bytes; ++m) {
-        const auto& trits = kTrits[block[stage.first_byte + m]];
-        std::uint8_t* out = codes + stage.first_weight + m;
-        for (std::size_t n = 0; n < stage.digits; ++n) out[n * stage.num_bytes] = trits[n];
+      std::uint8_t* out = codes + stage.first_weight;
+      unsigned power = 1;  // digit by digit, since compilers know how to do many bytes at once
+      for (std::size_t n = 0; n < stage.digits; ++n, power *= 3, out += stage.num_bytes) {
+        for (std::size_t m = 0; m < stage.num_bytes; ++m) {
+          out[m] = TritOf(block[stage.first_byte + m], power);
+        }
       }
     }
   }
@@ -60,8 +62,11 @@ struct TritBlock : Format {
 struct Tq2_0 {
   static constexpr std::size_t kWeights = 256, kBytes = 66, kScaleAt = 64;
   static void Unpack(const std::uint8_t* block, std::uint8_t* codes) noexcept {
-    for (std::size_t k = 0; k < kWeights; ++k) {
-      codes[k] = static_cast<std::uint8_t>(block[k / 128 * 32 + k % 32] >> (k % 128 / 32 * 2) & 3);
+    for (std::size_t part = 0; part < 8; ++part) {  // 32 weights each
+      const std::uint8_t* bytes = block + part / 4 * 32;
+      for (std::size_t m = 0; m < 32; ++m) {
+        codes[32 * part + m] = static_cast<std::uint8_t>(bytes[m] >> (part % 4 * 2) & 3);
+      }
     }
   }
   static void Pack(const std::uint8_t* codes, std::uint8_t* block) noexcept {

@@ -17,14 +17,14 @@ using quant::kTileRows;
 
 constexpr std::size_t kScanTiles = 4;
 /// Vectors from which on it pays to unpack the weights first.
-constexpr std::size_t kLeastUnpacked = 8;
+constexpr std::size_t kLeastTogether = 8;
 
 /// All vectors times a few tiles, whose scales are in `scratch`.
 void MultiplyTiles(const kernels::Tile16Ops& ops, const TernaryMatrix& codes, Range tiles,
                    CodesScratch* scratch) {
   const std::uint8_t* first = codes.tiles.data() + tiles.begin * quant::TileBytes(codes.cols);
   const std::size_t count = tiles.end - tiles.begin;
-  if (scratch->vectors.size() >= kLeastUnpacked) {
+  if (scratch->vectors.size() >= kLeastTogether) {
     const kernels::GroupedGemmArgs args{.tiles = first,
                                         .num_tiles = count,
                                         .num_blocks = codes.num_blocks,

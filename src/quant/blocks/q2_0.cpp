@@ -8,20 +8,36 @@
 //
 // weight = (code - 1) * d. Code 3 would be 2 d: no ternary model has it, and it is refused.
 // Sources: llama.cpp, ggml-common.h and ggml-quants.c; its fork by PrismML.
+#include <array>
+#include <cstdint>
+#include <cstring>
+
 #include "quant/codec_bytes.hpp"
 #include "quant/codec_list.hpp"
 
 namespace bittern::quant {
 namespace {
 
+/// The four codes of every byte, low bits first.
+using FourCodes = std::array<std::array<std::uint8_t, 4>, 256>;
+
+constexpr FourCodes MakeFourCodes() noexcept {
+  FourCodes table = {};
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    for (unsigned n = 0; n < 4; ++n) {
+      table[byte][n] = static_cast<std::uint8_t>(byte >> (2 * n) & 3);
+    }
+  }
+  return table;
+}
+constexpr FourCodes kFourCodes = MakeFourCodes();
+
 template <std::size_t kGroup>
 struct TwoBits {
   static constexpr std::size_t kWeights = kGroup, kBytes = 2 + kGroup / 4;
   static void Unpack(const std::uint8_t* bits, std::uint8_t* codes) noexcept {
     for (std::size_t i = 0; i < kGroup / 4; ++i) {
-      for (std::size_t n = 0; n < 4; ++n) {
-        codes[4 * i + n] = static_cast<std::uint8_t>(bits[i] >> (2 * n) & 3);
-      }
+      std::memcpy(codes + 4 * i, kFourCodes[bits[i]].data(), 4);
     }
   }
   static void Pack(const std::uint8_t* codes, std::uint8_t* bits) noexcept {

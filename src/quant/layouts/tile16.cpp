@@ -31,17 +31,24 @@ void PackTile(const std::uint8_t* codes, std::size_t num_rows, std::size_t cols,
   const std::size_t num_blocks = BlocksOfCols(cols);
   for (std::size_t b = 0; b < num_blocks; ++b) {
     for (std::size_t r = 0; r < kTileRows; ++r) {
-      // The row's block as I2_S has it: then a step is four of its bytes.
-      std::uint8_t block[kTileBlock];
-      std::memset(block, 1, sizeof(block));
-      const std::size_t first = b * kTileBlock;
-      if (r < num_rows) {
-        std::memcpy(block, codes + r * cols + first, std::min(kTileBlock, cols - first));
+      const std::size_t first = b * kTileBlock, left = cols - first;
+      std::uint8_t padded[kTileBlock];
+      const std::uint8_t* block = padded;
+      if (r < num_rows && left >= kTileBlock) {
+        block = codes + r * cols + first;
+      } else {
+        std::memset(padded, 1, sizeof(padded));
+        if (r < num_rows) std::memcpy(padded, codes + r * cols + first, left);
+      }
+      // The block as I2_S has it: a step is four of its bytes.
+      std::uint8_t bytes[kTileBlock / 4];
+      for (std::size_t i = 0; i < kTileBlock / 4; ++i) {
+        bytes[i] = static_cast<std::uint8_t>(block[i] << 6 | block[32 + i] << 4 |
+                                             block[64 + i] << 2 | block[96 + i]);
       }
       std::uint8_t* out = tile + b * kTileBlockBytes + 4 * r;
-      for (std::size_t i = 0; i < kTileBlock / 4; ++i) {
-        out[i / 4 * kStepBytes + i % 4] = static_cast<std::uint8_t>(
-            block[i] << 6 | block[32 + i] << 4 | block[64 + i] << 2 | block[96 + i]);
+      for (std::size_t step = 0; step < kSteps; ++step) {
+        std::memcpy(out + step * kStepBytes, bytes + 4 * step, 4);
       }
     }
   }
