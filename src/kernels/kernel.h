@@ -362,7 +362,7 @@ struct FloatOps {
   void (*dot_f32)(const float* rows, size_t num_rows, size_t n, const float* x, float* out);
   void (*dot_f16)(const uint16_t* rows, size_t num_rows, size_t n, const float* x, float* out);
   void (*dot_bf16)(const uint16_t* rows, size_t num_rows, size_t n, const float* x, float* out);
-  /// Codes for the screened head (model/screen/screened_head.hpp): the step is 2.5 to 20 times the
+  /// Codes for the screened head (model/screened_head.hpp): the step is 2.5 to 20 times the
   /// root mean square of the row, whatever loses least at five bits, over 127.5; what lies outside
   /// is clamped, and its loss counted.
   void (*screen_row)(const float* x, size_t n, int8_t* codes, ScreenRow* out);

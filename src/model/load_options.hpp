@@ -14,7 +14,7 @@ enum class MatrixLayout : std::uint8_t;  // matrix_layout.hpp
 class Ranks;                             // ranks/ranks.hpp
 
 /// How the output head is computed where only the best logits are wanted
-/// (screen/screened_head.hpp).
+/// (screened_head.hpp).
 enum class HeadMode : std::uint8_t {
   kAuto,      ///< screened where the head is large and this CPU has a kernel for it
   kExact,     ///< every row, every time: no copy in memory

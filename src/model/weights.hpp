@@ -19,7 +19,7 @@
 #include "model/hadamard_rotation.hpp"
 #include "model/load_options.hpp"
 #include "model/ranks/rank_shares.hpp"
-#include "model/screen/screened_head.hpp"
+#include "model/screened_head.hpp"
 #include "model/ternary_matrix.hpp"
 #include "quant/weight_format.hpp"
 

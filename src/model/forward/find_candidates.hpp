@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search in the screened head (screen/screened_head.hpp), and its scratch memory.
+// The search in the screened head (screened_head.hpp), and its scratch memory.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 #include "model/candidates.hpp"
 #include "model/forward/rows.hpp"
 #include "model/screen/screen_codes.hpp"
-#include "model/screen/screened_head.hpp"
+#include "model/screened_head.hpp"
 
 namespace bittern::model {
 

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "kernels/kernel.h"
-#include "model/screen/screened_head.hpp"
+#include "model/screened_head.hpp"
 #include "quant/layouts/screen_planes.hpp"
 #include "quant/layouts/tile16.hpp"
 

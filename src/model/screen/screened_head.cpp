@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes the copy of a head. All threads of a pool read its rows once, in tiles of 16; what was read
 // of a mapped file is let go on the way, so that the head is never resident as a whole.
-#include "model/screen/screened_head.hpp"
+#include "model/screened_head.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The coarse copy of the output head (model/screen/screened_head.hpp) in planes of 4, 1 and 2
+// The coarse copy of the output head (model/screened_head.hpp) in planes of 4, 1 and 2
 // bits, so that a scan reads the first bits of every row and the next ones only of rows still in
 // question. Not a file format: it is made at load. Rows are padded to a multiple of 512 columns
 // (any codes: what they meet is zero).
