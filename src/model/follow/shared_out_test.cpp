@@ -15,9 +15,11 @@
 
 #include "base/hash.hpp"
 #include "model/follow/rank_follower.hpp"
+#include "model/matrix_layout.hpp"
 #include "model/model.hpp"
 #include "model/ranks/ranks.hpp"
 #include "model/ranks/thread_ranks_for_test.hpp"
+#include "model/row_failure.hpp"
 #include "model/small_model_for_test.hpp"
 #include "model/trace.hpp"
 #include "quant/ternary_codec.hpp"
