@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -234,30 +235,45 @@ float ScaleAt(const quant::TernaryScales& scales, std::size_t r, std::size_t col
   return scales.values[r * scales.per_row() + col / scales.group_cols];
 }
 
-bool AreHalves(const quant::TernaryScales& scales) {
-  return std::ranges::all_of(scales.values, [](float scale) {
-    return std::bit_cast<std::uint32_t>(HalfToFloat(FloatToHalf(scale))) ==
-           std::bit_cast<std::uint32_t>(scale);
+/// Whether binary16 holds every scale.
+bool AreHalves(std::span<const quant::TernaryScales> scales, ThreadPool& pool) {
+  std::atomic<bool> all = true;
+  pool.Run([&](Team& team) {
+    for (const quant::TernaryScales& part : scales) {
+      const Range mine = team.Share(part.values.size());
+      const auto values = std::span(part.values).subspan(mine.begin, mine.end - mine.begin);
+      const bool halves = std::ranges::all_of(values, [](float scale) {
+        return std::bit_cast<std::uint32_t>(HalfToFloat(FloatToHalf(scale))) ==
+               std::bit_cast<std::uint32_t>(scale);
+      });
+      if (!halves) all = false;
+    }
   });
+  return all;
 }
 
 /// out[...] = convert(the parts' scales), as TernaryMatrix has them.
 template <class T, class Convert>
 Result<AlignedBuffer<T>> LayScales(std::span<const quant::TernaryScales> scales,
-                                   const TernaryMatrix& matrix, HugeArena& arena, Convert convert) {
+                                   const TernaryMatrix& matrix, ThreadPool& pool, HugeArena& arena,
+                                   Convert convert) {
   const std::size_t step = kTileBlock / matrix.scales_per_block;
   const std::size_t tile_scales = matrix.num_blocks * matrix.scales_per_block * kTileRows;
   auto laid = BITTERN_TRY(
       AlignedBuffer<T>::CreateIn(arena, matrix.num_tiles * tile_scales, "the scales of groups"));
-  for (std::size_t i = 0; i < scales.size(); ++i) {
-    for (std::size_t r = 0; r < scales[i].rows; ++r) {
-      const std::size_t row = matrix.parts[i].first_row + r;
-      T* out = laid.data() + row / kTileRows * tile_scales + row % kTileRows;
-      for (std::size_t g = 0; g * step < matrix.cols; ++g) {
-        out[g * kTileRows] = convert(ScaleAt(scales[i], r, g * step));
+  T* all = laid.data();
+  pool.Run([&](Team& team) {
+    for (std::size_t i = 0; i < scales.size(); ++i) {
+      const Range rows = team.Share(scales[i].rows);
+      for (std::size_t r = rows.begin; r < rows.end; ++r) {
+        const std::size_t row = matrix.parts[i].first_row + r;
+        T* out = all + row / kTileRows * tile_scales + row % kTileRows;
+        for (std::size_t g = 0; g * step < matrix.cols; ++g) {
+          out[g * kTileRows] = convert(ScaleAt(scales[i], r, g * step));
+        }
       }
     }
-  }
+  });
   return laid;
 }
 
@@ -282,7 +298,7 @@ void ShareFacts(Ranks* ranks, StackFacts* facts) {
 
 /// Sets the scales of groups. A group has 128 columns, or 64 where some part has scales that fine.
 Result<void> SetGroupScales(std::span<const quant::TernaryScales> scales, bool fine,
-                            HugeArena& arena, TernaryMatrix* matrix) {
+                            ThreadPool& pool, HugeArena& arena, TernaryMatrix* matrix) {
   if (matrix->layout != MatrixLayout::kTile16) {
     return Fail(ErrorCode::kUnsupported,
                 fmt::format("scales that differ along a row need layout tile16, not {}",
@@ -295,12 +311,12 @@ Result<void> SetGroupScales(std::span<const quant::TernaryScales> scales, bool f
     return Fail(ErrorCode::kUnsupported,
                 fmt::format("scales of {} columns each are not supported", part.group_cols));
   }
-  if (std::ranges::all_of(scales, AreHalves)) {
+  if (AreHalves(scales, pool)) {
     matrix->half_scales =
-        BITTERN_TRY(LayScales<std::uint16_t>(scales, *matrix, arena, FloatToHalf));
+        BITTERN_TRY(LayScales<std::uint16_t>(scales, *matrix, pool, arena, FloatToHalf));
   } else {
-    matrix->group_scales =
-        BITTERN_TRY(LayScales<float>(scales, *matrix, arena, [](float scale) { return scale; }));
+    matrix->group_scales = BITTERN_TRY(
+        LayScales<float>(scales, *matrix, pool, arena, [](float scale) { return scale; }));
   }
   return {};
 }
@@ -359,7 +375,7 @@ Result<TernaryMatrix> StackTernary(std::span<const StackPart> parts, MatrixLayou
   }
   ShareFacts(parts[0].ranks, &facts);
   if (facts.grouped) {
-    BITTERN_TRY(SetGroupScales(scales, facts.fine, arena, &matrix));
+    BITTERN_TRY(SetGroupScales(scales, facts.fine, pool, arena, &matrix));
   } else {
     SetPartScales(scales, &matrix);
   }

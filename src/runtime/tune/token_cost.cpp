@@ -60,8 +60,8 @@ TokenCost::Part KvPart(const model::ModelConfig& config, int position, model::Kv
           rows * static_cast<std::uint64_t>(config.q_size()), false};
 }
 
-/// The recurrent states of delta layers, which are read and written twice each, and the floats
-/// beside their projections.
+/// The recurrent states of delta layers, which are read and written once each (a few columns stay
+/// in cache between the two halves of a step), and the floats beside their projections.
 TokenCost::Part StatePart(const model::ModelConfig& config) {
   const model::DeltaShape& delta = config.delta;
   const auto layers = static_cast<std::uint64_t>(config.num_delta_layers());
@@ -71,7 +71,7 @@ TokenCost::Part StatePart(const model::ModelConfig& config) {
                               static_cast<std::uint64_t>(config.hidden_size);
   const std::uint64_t conv =
       static_cast<std::uint64_t>(delta.taps) * static_cast<std::uint64_t>(delta.mix_size());
-  return {"recurrent state", layers * (4 * matrix + gates + 2 * conv) * sizeof(float),
+  return {"recurrent state", layers * (2 * matrix + gates + 2 * conv) * sizeof(float),
           layers * (4 * matrix + gates + conv), false};
 }
 
