@@ -467,6 +467,18 @@ TEST(SharedOut, ScalesOfRowsAndGroupsGiveTheSameBits) {
   }
 }
 
+// Each rank lays out its own rows of a head of ternary weights. A code that is not ternary, in the
+// rows of one rank, gives planes to all.
+TEST(SharedOut, AHeadOfTernaryWeightsGivesTheSameBits) {
+  for (const bool broken : {false, true}) {
+    SmallModel small = FourHeads("llama");
+    small.AddTernary("output.weight", SmallModel::kHidden, SmallModel::kVocab);
+    small.Recode(quant::CodecOf(quant::TernaryLayout::kPq2_0));
+    if (broken) small.tensors.at("output.weight").data[3] = std::byte{0xff};
+    ExpectSameOnRanks(small, WithScreen());
+  }
+}
+
 // Groups that differ in one row make the whole matrix grouped, on every rank.
 TEST(SharedOut, OneRowWithGroupsCountsOnEveryRank) {
   SmallModel small = FourHeads("llama");
