@@ -14,6 +14,8 @@
 //   stage 3    bytes 48..51, digits 0..3, from 240   bytes 24..25, 0..3, from 120
 //
 // Source: llama.cpp, ggml-quants.c and its fork by PrismML; weight = (code - 1) * d.
+#include <cstring>
+
 #include "quant/codec_bytes.hpp"
 #include "quant/codec_list.hpp"
 #include "quant/trits.hpp"
@@ -35,19 +37,28 @@ struct Ptq1_0 {
   static constexpr Stage kStages[] = {{0, 16, 5, 0}, {16, 8, 5, 80}, {24, 2, 4, 120}};
 };
 
+/// Digit by digit, all bytes at once: a loop that compilers make vectors of.
+template <Stage kStage>
+void UnpackStage(const std::uint8_t* block, std::uint8_t* codes) noexcept {
+  std::uint8_t fractions[kStage.num_bytes];
+  std::memcpy(fractions, block + kStage.first_byte, sizeof(fractions));
+  std::uint8_t* out = codes + kStage.first_weight;
+  for (std::size_t n = 0; n < kStage.digits; ++n, out += kStage.num_bytes) {
+    for (std::size_t m = 0; m < kStage.num_bytes; ++m) {
+      const auto tripled = static_cast<std::uint16_t>(fractions[m] * 3);
+      out[m] = static_cast<std::uint8_t>(tripled >> 8);
+      fractions[m] = static_cast<std::uint8_t>(tripled);
+    }
+  }
+}
+
 /// A block format of trits.
 template <class Format>
 struct TritBlock : Format {
   static void Unpack(const std::uint8_t* block, std::uint8_t* codes) noexcept {
-    for (const Stage& stage : Format::kStages) {
-      std::uint8_t* out = codes + stage.first_weight;
-      unsigned power = 1;  // digit by digit, since compilers know how to do many bytes at once
-      for (std::size_t n = 0; n < stage.digits; ++n, power *= 3, out += stage.num_bytes) {
-        for (std::size_t m = 0; m < stage.num_bytes; ++m) {
-          out[m] = TritOf(block[stage.first_byte + m], power);
-        }
-      }
-    }
+    UnpackStage<Format::kStages[0]>(block, codes);
+    UnpackStage<Format::kStages[1]>(block, codes);
+    UnpackStage<Format::kStages[2]>(block, codes);
   }
   static void Pack(const std::uint8_t* codes, std::uint8_t* block) noexcept {
     for (const Stage& stage : Format::kStages) {

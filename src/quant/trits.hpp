@@ -14,21 +14,16 @@ namespace bittern::quant {
 
 inline constexpr std::size_t kTritsPerByte = 5;
 
-/// Digit n of a byte, for power = 3^n.
-[[nodiscard]] constexpr std::uint8_t TritOf(std::uint8_t byte, unsigned power) noexcept {
-  return static_cast<std::uint8_t>((byte * power & 0xff) * 3 >> 8);
-}
-
 /// Digits 0..4 of every byte.
 using TritTable = std::array<std::array<std::uint8_t, kTritsPerByte>, 256>;
 
 [[nodiscard]] constexpr TritTable MakeTritTable() noexcept {
   TritTable table = {};
   for (unsigned byte = 0; byte < 256; ++byte) {
-    unsigned power = 1;
+    unsigned fraction = byte;
     for (auto& digit : table[byte]) {
-      digit = TritOf(static_cast<std::uint8_t>(byte), power);
-      power *= 3;
+      digit = static_cast<std::uint8_t>(fraction * 3 >> 8);
+      fraction = fraction * 3 & 0xff;
     }
   }
   return table;
