@@ -103,6 +103,19 @@ class RecurrentTest(Common, unittest.TestCase):
             self.assertIn("Walsh-Hadamard", bittern("inspect", model))
         self.assertEqual(len(lines), 2)
 
+    def test_a_head_of_ternary_weights_is_scanned_itself(self):
+        for isa, threads in (("scalar", "1"), (None, "3")):
+            texts = set()
+            for head in ("screened", "exact"):
+                run = json.loads(bittern("run", "-m", self.model, "-p", "hello there", "-n", "12", "--temp", "0", "-t", threads,
+                                         "--head", head, "--json", isa=isa))
+                texts.add(run["text"])
+                if head == "screened":
+                    screen = run["savings"]["screen"]
+                    self.assertIsNone(screen["after_5_bits"])
+                    self.assertLess(screen["after_7_bits"], 0.1)
+            self.assertEqual(len(texts), 1)
+
     def test_folders_have_its_certificate(self):
         for form, *flags in (["mlx"], ["hf", "--half-head"], ["hf", "--half-head", "--type", "pq2_0", "--size", "wide"],
                              ["mlx", "--type", "pq2_0", "--size", "wide"], ["mlx", "--rotated"],

@@ -104,9 +104,9 @@ Result<ScreenedHead> CopyOfHead(TensorBinder& binder, formats::TernaryOpener& op
 }
 
 std::string NameOfCopy(const ScreenedHead& head) {
-  return fmt::format("{} of {} MB; same tokens",
-                     head.has_codes() ? "its weights in another order," : "a coarse copy",
-                     head.bytes() / 1'000'000);
+  const std::size_t megabytes = head.bytes() / 1'000'000;
+  if (head.has_codes()) return fmt::format("its ternary weights, {} MB; same tokens", megabytes);
+  return fmt::format("a coarse copy of {} MB; same tokens", megabytes);
 }
 
 /// Makes the copy if one is wanted; false where there is none.
