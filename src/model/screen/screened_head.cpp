@@ -115,9 +115,9 @@ Result<ScreenedHead> ScreenedHead::Build(const DenseMatrix& matrix, const kernel
   }
   const kernels::FloatOps& floats = kernels.float32();
   ForTiles(matrix, floats, pool, done, [&](Range range, RowReader* reader) {
-    std::vector<std::int8_t> codes(kTileRows * head.padded_cols);
+    std::vector<std::int8_t> of_tile(kTileRows * head.padded_cols);
     for (std::size_t t = range.begin; t < range.end; ++t) {
-      BuildTile(floats, reader, t, codes.data(), &head);
+      BuildTile(floats, reader, t, of_tile.data(), &head);
     }
   });
   return Bounded(std::move(head));
