@@ -15,6 +15,7 @@
 #include "model/model.hpp"
 #include "model/one_sequence_for_test.hpp"
 #include "model/small_model_for_test.hpp"
+#include "model/weights.hpp"
 #include "quant/layouts/tile16.hpp"
 
 namespace bittern::model {
