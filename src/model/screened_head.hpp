@@ -52,7 +52,7 @@ struct ScreenedHead {
   [[nodiscard]] static Result<ScreenedHead> Build(const DenseMatrix& head,
                                                   const kernels::Kernels& kernels, ThreadPool& pool,
                                                   const RowsDone& done = {});
-  /// The same of a head whose weights are those of `codes` (one part, kTile16).
+  /// A copy of ternary weights: `codes` are those of `head`, in one part, kTile16. Else as Build.
   [[nodiscard]] static Result<ScreenedHead> BuildWith(TernaryMatrix codes, const DenseMatrix& head,
                                                       const kernels::Kernels& kernels,
                                                       ThreadPool& pool, const RowsDone& done = {});

@@ -5,10 +5,17 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/memory/aligned_buffer.hpp"
+#include "base/threads/thread_pool.hpp"
+#include "kernels/kernel.h"
 #include "model/matrix_layout.hpp"
+
+namespace bittern::kernels {
+struct Kernels;
+}
 
 namespace bittern::model {
 
@@ -46,5 +53,17 @@ struct TernaryMatrix {
   [[nodiscard]] bool grouped() const noexcept { return scales_per_block != 0; }
   [[nodiscard]] std::size_t padded_rows() const noexcept { return num_tiles * TileRows(layout); }
 };
+
+/// Rows of activations that meet a grouped matrix.
+struct GroupedRows {
+  std::span<const kernels::GroupedToken> rows;  ///< with two digits: high, low, high, low, ...
+  std::size_t act_stride;                       ///< kernels::GroupedArgs
+  std::size_t digits = 1;
+};
+
+/// Some tiles of a grouped matrix times all rows, to the `out` of each row (with two digits, of
+/// each row of high ones). scales: of these tiles; scratch: kernels::GroupedGemmArgs. One thread.
+void MultiplyGrouped(const kernels::Kernels& kernels, const TernaryMatrix& matrix, Range tiles,
+                     const float* scales, const GroupedRows& in, std::uint8_t* scratch);
 
 }  // namespace bittern::model

@@ -20,9 +20,6 @@ namespace {
 
 using quant::kTileRows;
 
-/// Rows from which on it pays to unpack the weights of a grouped matrix first.
-constexpr std::size_t kLeastUnpacked = 8;
-
 /// A token's activations as a plain row of `size` values, 0 past the columns.
 void CopyRow(const QuantizedRows& in, std::size_t token, std::size_t size, std::int8_t* row) {
   const std::size_t padded_cols = in.padded_cols(), step = in.step();
@@ -193,41 +190,10 @@ void GroupedTokens::Add(std::size_t token, std::size_t first_col, float* out) no
 }
 
 void GroupedTokens::Multiply(const TilesOfMatrix& of) const {
-  const std::span<const kernels::GroupedToken> rows(context_.scratch().grouped.data(), num_rows_);
-  const kernels::Tile16Ops& ops = context_.weights.kernels->tile16();
-  const TernaryMatrix& matrix = of.matrix;
-  const std::uint8_t* first = matrix.tiles.data() + of.tiles.begin * quant::TileBytes(matrix.cols);
-  const std::size_t count = of.tiles.end - of.tiles.begin, digits = in_.digits();
-  if (rows.size() < kLeastUnpacked) {
-    for (std::size_t i = 0; i < rows.size(); i += digits) {
-      const kernels::GroupedArgs args{.tiles = first,
-                                      .num_tiles = count,
-                                      .num_blocks = matrix.num_blocks,
-                                      .weight_scales = of.scales,
-                                      .scales_per_block = matrix.scales_per_block,
-                                      .act = rows[i].act,
-                                      .act_stride = in_.step(),
-                                      .act_sums = rows[i].act_sums,
-                                      .act_scales = rows[i].act_scales,
-                                      .out = rows[i].out,
-                                      .low = digits == 1 ? nullptr : &rows[i + 1]};
-      ops.gemv_grouped(&args);
-    }
-    return;
-  }
-  const kernels::GroupedGemmArgs args{.tiles = first,
-                                      .num_tiles = count,
-                                      .num_blocks = matrix.num_blocks,
-                                      .weight_scales = of.scales,
-                                      .scales_per_block = matrix.scales_per_block,
-                                      .act_stride = in_.step(),
-                                      .tokens = rows.data(),
-                                      .num_tokens = rows.size(),
-                                      .scratch = context_.scratch().codes.data()};
-  ops.gemm_grouped(&args);
-  for (std::size_t i = 0; digits > 1 && i < rows.size(); i += digits) {
-    context_.floats().add(rows[i].out, rows[i + 1].out, count * kTileRows);
-  }
+  ThreadScratch& scratch = context_.scratch();
+  const GroupedRows rows{{scratch.grouped.data(), num_rows_}, in_.step(), in_.digits()};
+  MultiplyGrouped(*context_.weights.kernels, of.matrix, of.tiles, of.scales, rows,
+                  scratch.codes.data());
 }
 
 const kernels::FloatOps& Context::floats() const noexcept { return weights.kernels->float32(); }

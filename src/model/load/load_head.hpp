@@ -14,8 +14,8 @@
 namespace bittern::model {
 
 /// An embedding in its place in the file, or in memory where it lies at an odd address: GGUF's
-/// alignment may be 1, and a safetensors header may have any length. Errors: those of BindDense,
-/// kOutOfMemory.
+/// alignment may be 1, and a safetensors header may have any length. Errors as BindDense
+/// has them, and kOutOfMemory.
 [[nodiscard]] Result<DenseMatrix> LoadDense(TensorBinder& binder, formats::TensorId id,
                                             const ModelConfig& config, ThreadPool& pool);
 

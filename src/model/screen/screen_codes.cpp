@@ -16,41 +16,6 @@ using kernels::kGroupCols;
 using quant::kTileRows;
 
 constexpr std::size_t kScanTiles = 4;
-/// Vectors from which on it pays to unpack the weights first.
-constexpr std::size_t kLeastTogether = 8;
-
-/// All vectors times a few tiles, whose scales are in `scratch`.
-void MultiplyTiles(const kernels::Tile16Ops& ops, const TernaryMatrix& codes, Range tiles,
-                   CodesScratch* scratch) {
-  const std::uint8_t* first = codes.tiles.data() + tiles.begin * quant::TileBytes(codes.cols);
-  const std::size_t count = tiles.end - tiles.begin;
-  if (scratch->vectors.size() >= kLeastTogether) {
-    const kernels::GroupedGemmArgs args{.tiles = first,
-                                        .num_tiles = count,
-                                        .num_blocks = codes.num_blocks,
-                                        .weight_scales = scratch->scales.data(),
-                                        .scales_per_block = codes.scales_per_block,
-                                        .act_stride = 4,
-                                        .tokens = scratch->vectors.data(),
-                                        .num_tokens = scratch->vectors.size(),
-                                        .scratch = scratch->unpacked.data()};
-    return ops.gemm_grouped(&args);
-  }
-  for (const kernels::GroupedToken& vector : scratch->vectors) {
-    const kernels::GroupedArgs args{.tiles = first,
-                                    .num_tiles = count,
-                                    .num_blocks = codes.num_blocks,
-                                    .weight_scales = scratch->scales.data(),
-                                    .scales_per_block = codes.scales_per_block,
-                                    .act = vector.act,
-                                    .act_stride = 4,
-                                    .act_sums = vector.act_sums,
-                                    .act_scales = vector.act_scales,
-                                    .out = vector.out,
-                                    .low = nullptr};
-    ops.gemv_grouped(&args);
-  }
-}
 
 }  // namespace
 
@@ -108,7 +73,8 @@ void EstimateByCodes(const kernels::Kernels& kernels, const TernaryMatrix& codes
     const std::size_t count = std::min(kScanTiles, tiles.end - tile);
     kernels.float32().widen_half(codes.half_scales.data() + tile * of_tile, count * of_tile,
                                  scratch->scales.data());
-    MultiplyTiles(kernels.tile16(), codes, {tile, tile + count}, scratch);
+    MultiplyGrouped(kernels, codes, {tile, tile + count}, scratch->scales.data(), {vectors, 4},
+                    scratch->unpacked.data());
     for (kernels::GroupedToken& vector : vectors) vector.out += count * kTileRows;
   }
 }

@@ -42,7 +42,8 @@ struct CodesScratch {
                                                    std::size_t num_vectors);
 };
 
-/// x: (cols). The bounds are those of Quantize, for a sum that goes group by group.
+/// x: (cols). `size` and `rest_size` bound estimates as those of Quantize do; not finite where x is
+/// not.
 [[nodiscard]] QuantizedVector QuantizeForCodes(const kernels::FloatOps& ops, const float* x,
                                                std::size_t cols, CodesVector* out);
 
