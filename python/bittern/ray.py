@@ -68,11 +68,16 @@ class _Worker:
         threads = engine.get("threads", _cores())
         self._engine = bittern.Engine(_load(model, threads), **{**engine, "threads": threads})
 
+    async def lines(self, numbers: List[int], texts: List[bytes]) -> List[str]:
+        """Several calls at a time; the engine runs all of their lines."""
+        futures = [self._engine.line(text, number, **self._settings)
+                   for number, text in zip(numbers, texts)]
+        return await asyncio.gather(*map(asyncio.wrap_future, futures))
+
     async def __call__(self, block: Any) -> Any:
-        """Adds the column "result". Several blocks at a time; the engine runs all of their lines."""
-        futures = [self._engine.line(text, number, **self._settings) for text, number in
-                   zip(block.column("text").to_pylist(), block.column("line").to_pylist())]
-        results = await asyncio.gather(*map(asyncio.wrap_future, futures))
+        """Adds the column "result"."""
+        results = await self.lines(block.column("line").to_pylist(),
+                                   block.column("text").to_pylist())
         return block.append_column("result", pyarrow.array(results, pyarrow.large_string()))
 
 
@@ -127,24 +132,116 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
             yield line
 
 
-def _blocks(lines: Iterator[bytes], done: int) -> Iterator[Any]:
-    """Tables of a few lines each, from line done + 1 on."""
-    numbers: List[int] = []
-    texts: List[bytes] = []
+class _Block:
+    """A few lines of a file, and how often a worker was lost that had them."""
 
-    def block() -> Any:
-        return pyarrow.table({"line": pyarrow.array(numbers, pyarrow.int64()),
-                              "text": pyarrow.array(texts, pyarrow.large_binary())})
+    def __init__(self) -> None:
+        self.numbers: List[int] = []
+        self.texts: List[bytes] = []
+        self.losses = 0
+
+
+def _blocks(lines: Iterator[bytes], done: int) -> Iterator[_Block]:
+    """From line done + 1 on."""
+    block = _Block()
     for number, line in enumerate(lines, 1):
         if number <= done:
             continue
-        numbers.append(number)
-        texts.append(line)
-        if len(numbers) == _LINES:
-            yield block()
-            numbers, texts = [], []
-    if numbers:
-        yield block()
+        block.numbers.append(number)
+        block.texts.append(line)
+        if len(block.numbers) == _LINES:
+            yield block
+            block = _Block()
+    if block.numbers:
+        yield block
+
+
+class _PoolWorker:
+    """A worker of _Pool. What keeps it from loading reaches the pool as it is, from start()."""
+
+    def __init__(self, model: Optional[str], engine: Dict[str, Any], settings: Dict[str, Any]):
+        self._given = model, engine, settings
+
+    async def start(self) -> None:
+        self._worker = _Worker(*self._given)
+
+    async def lines(self, numbers: List[int], texts: List[bytes]) -> List[str]:
+        return await self._worker.lines(numbers, texts)
+
+
+class _Pool:
+    """Actors that take blocks, a few each. The pool sleeps until one of them has something to hand
+    over, so that it takes no time from an engine on the same machine. (Ray Data asks for the state
+    of its actors many times a second: that took 6 % of two cores.) Where an actor is lost, its
+    blocks go to the others, and a new one starts as soon as there is room."""
+
+    _MOST_LOSSES = 9  # of one block, and of workers in a row before they are ready
+
+    def __init__(self, blocks: Iterator[_Block], given: Tuple[Any, ...], workers: int, cpus: int):
+        self._blocks = blocks
+        self._back: List[_Block] = []  # of lost workers
+        self._given = given
+        self._actor = ray.remote(num_cpus=cpus, scheduling_strategy="SPREAD")(_PoolWorker)
+        self._tasks: Dict[Any, Tuple[Any, Optional[_Block]]] = {}  # None: start()
+        self._losses = 0
+        for _ in range(workers):
+            self._start()
+
+    def _start(self) -> None:
+        actor = self._actor.remote(*self._given)
+        self._tasks[actor.start.remote()] = actor, None
+
+    def _give(self, actor: Any) -> None:
+        block = self._back.pop() if self._back else next(self._blocks, None)
+        if block is not None:
+            self._tasks[actor.lines.remote(block.numbers, block.texts)] = actor, block
+
+    def _lost(self, actor: Any, error: Exception) -> None:
+        """Takes back all that an actor had, and starts another one."""
+        refs = [ref for ref, (owner, _) in self._tasks.items() if owner is actor]
+        blocks = [block for _, block in map(self._tasks.pop, refs)]
+        ray.kill(actor)
+        for block in blocks:
+            if block is not None:
+                block.losses += 1
+                self._back.append(block)
+        self._back.sort(key=lambda block: -block.numbers[0])  # the first lines, the next to go
+        if None in blocks:
+            self._losses += 1
+        worst = max((block.losses for block in blocks if block is not None), default=self._losses)
+        if worst >= self._MOST_LOSSES:
+            raise RuntimeError(f"{worst} workers were lost over the same work: {error}") from error
+        self._start()
+
+    def results(self) -> Generator[Tuple[int, str], None, None]:
+        """Numbers of lines with their results, as they come. Raises what a worker raised."""
+        try:
+            while any(block is not None for _, block in self._tasks.values()) or self._work_left():
+                ref = ray.wait(list(self._tasks), num_returns=1)[0][0]
+                actor, block = self._tasks[ref]
+                try:
+                    found = ray.get(ref)
+                except ray.exceptions.RayTaskError as error:
+                    raise error.cause if isinstance(error.cause, Exception) else error
+                except ray.exceptions.RayError as error:
+                    self._lost(actor, error)
+                    continue
+                del self._tasks[ref]
+                if block is None:
+                    self._losses = 0
+                for _ in range(_BLOCKS if block is None else 1):
+                    self._give(actor)
+                if block is not None:
+                    yield from zip(block.numbers, found)
+        finally:
+            for actor in {id(actor): actor for actor, _ in self._tasks.values()}.values():
+                ray.kill(actor)
+
+    def _work_left(self) -> bool:
+        """Whether a block waits for a worker."""
+        if not self._back:
+            self._back.extend(block for block in [next(self._blocks, None)] if block is not None)
+        return bool(self._back)
 
 
 def _line_id(line: bytes, number: int) -> str:
@@ -190,41 +287,36 @@ def batch(source: Path, output: Path, model: Optional[str] = None, *,
     Both files are this machine's. progress(done, lines) is called as lines are written; False, or an
     interrupt, ends the run: `output` then has whole lines, and resume=True goes on. model, workers,
     cpus and settings as in answers()."""
-    _split(settings)  # before anything is written
+    given = model, *_split(settings)  # before anything is written
     if os.path.exists(output) and not resume:
         raise FileExistsError(f"{output} exists already; choose another name, or resume=True")
     done = _resume(source, output) if resume and os.path.exists(output) else 0
     with open(source, "rb") as file:
         total = sum(1 for _ in _lines(file))
-    with open(source, "rb") as file:
-        blocks = [ray.put(block) for block in _blocks(_lines(file), done)]
-    with open(output, "ab") as results:
-        if blocks:
-            dataset = answers(ray.data.from_arrow_refs(blocks), model, workers=workers, cpus=cpus,
-                              **settings)
-            _write(dataset, results, done, total, progress)
+    with open(source, "rb") as file, open(output, "ab") as results:
+        if done != total:
+            pool = _Pool(_blocks(_lines(file), done), given, workers or _room(cpus), cpus)
+            with contextlib.closing(pool.results()) as rows:
+                done = _write(rows, results, done, total, progress)
+    if done != total:
+        raise RuntimeError(f"line {done + 1}: a result expected, none found")
     return total
 
 
-def _write(dataset: Any, results: BinaryIO, done: int, total: int, progress: Progress) -> None:
-    """Writes results in the order of their lines; those that come early wait."""
+def _write(rows: Iterator[Tuple[int, str]], results: BinaryIO, done: int, total: int,
+           progress: Progress) -> int:
+    """Writes results in the order of their lines; those that come early wait. Returns how many lines
+    have results then."""
     early: Dict[int, str] = {}
-    with contextlib.closing(_rows(dataset)) as rows:
-        for number, result in rows:
-            early[number] = result
-            while done + 1 in early:
-                done += 1
-                results.write(early.pop(done).encode("utf-8"))
-                results.flush()
-                if progress is not None and progress(done, total) is False:
-                    raise bittern.CancelledError(8, f"cancelled after {done} of {total} lines")
-    if done != total:
-        raise RuntimeError(f"line {done + 1}: a result expected, none found")
-
-
-def _rows(dataset: Any) -> Generator[Tuple[int, str], None, None]:
-    for block in dataset.iter_batches(batch_size=None, batch_format="pyarrow"):
-        yield from zip(block.column("line").to_pylist(), block.column("result").to_pylist())
+    for number, result in rows:
+        early[number] = result
+        while done + 1 in early:
+            done += 1
+            results.write(early.pop(done).encode("utf-8"))
+            results.flush()
+            if progress is not None and progress(done, total) is False:
+                raise bittern.CancelledError(8, f"cancelled after {done} of {total} lines")
+    return done
 
 
 # Ends the server where the standard input ends: with the process that started it, however that ends.

@@ -4,6 +4,7 @@
 
 bittern.ray on a cluster of two nodes on this machine: files beside those of `bittern batch` while workers and a node
 are killed, and a server beside `bittern serve`. tests/pypi_ray/run.sh makes the environment."""
+import contextlib
 import json
 import os
 import pathlib
@@ -15,6 +16,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 import urllib.error
@@ -71,7 +73,7 @@ def of_this_test(title):
 
 
 def workers():
-    return of_this_test(b"ray::MapWorker")
+    return of_this_test(b"ray::_PoolWorker")
 
 
 class Folder(unittest.TestCase):
@@ -166,6 +168,29 @@ class Batch(Folder):
             with self.assertRaises(kind):
                 bittern.ray.batch(self.path("in"), self.path("refused"), MODEL, **settings)
         self.assertLessEqual(set(workers()), before)
+
+    def test_a_file_that_is_no_model(self):
+        with self.assertRaisesRegex(bittern.BitternError, "in: "):
+            bittern.ray.batch(self.path("in"), self.path("none"), self.path("in"), workers=2)
+
+    def test_workers_that_are_always_lost(self):
+        """An error in the end, not a loop without one."""
+        ended = threading.Event()
+
+        def kill_all():
+            while not ended.wait(0.1):
+                for worker in workers():
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(worker, signal.SIGKILL)
+
+        killer = threading.Thread(target=kill_all)
+        killer.start()
+        try:
+            with self.assertRaisesRegex(RuntimeError, "9 workers were lost over the same work"):
+                bittern.ray.batch(self.path("in"), self.path("lost"), MODEL, workers=1)
+        finally:
+            ended.set()
+            killer.join()
 
     def test_dataset_of_prompts(self):
         rows = bittern.ray.prompts(["In the beginning", "And he said"], max_tokens=3)

@@ -77,7 +77,7 @@ Result<BenchSubject> DescribeSubject(const runtime::LoadedModel& loaded, model::
                       .matrix_kernel = name_of(OperationOf(layout)),
                       .float_kernel = name_of("float32"),
                       .sparse_kernel = skips ? name_of("sparse") : "",
-                      .screen_kernel = weights.screened_head.empty() ? "" : name_of("screen"),
+                      .screen_kernel = weights.screened_head->empty() ? "" : name_of("screen"),
                       .usable_threads = DefaultThreadCount(),
                       .cache_bytes = runtime::LastLevelCacheBytes(),
                       .context_length = limit,

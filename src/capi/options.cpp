@@ -255,6 +255,7 @@ Result<runtime::LoadOptions> LoadOptionsOf(const Settings& settings,
   options.weights.layout = BITTERN_TRY(model::ParseMatrixLayout(kernel));
   Take(settings, "head", &head);
   options.weights.head = request::ChoiceByName(request::kHeadModes, head);
+  options.weights.head_copy = model::HeadCopy::kBehindFirstToken;
   Take(settings, "zero_skip", &skip);
   options.weights.zero_skip = request::ChoiceByName(request::kSkipModes, skip);
   Take(settings, "activations", &activations);

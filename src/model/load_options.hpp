@@ -21,6 +21,12 @@ enum class HeadMode : std::uint8_t {
   kScreened,  ///< always
 };
 
+/// When the copy of a screened head is made.
+enum class HeadCopy : std::uint8_t {
+  kAtOnce,            ///< while loading
+  kBehindFirstToken,  ///< by the second pass that wants the best logits; the first reads the head
+};
+
 /// Whether the feed-forward part of a network with squared ReLU leaves out the rows and columns
 /// that meet a zero (sparse_up.hpp, sparse_down.hpp).
 enum class SkipMode : std::uint8_t {
@@ -46,6 +52,7 @@ struct LoadOptions {
   /// chooses (layout_choice.hpp), model::Model takes kTile16.
   std::optional<MatrixLayout> layout = {};
   HeadMode head = HeadMode::kAuto;
+  HeadCopy head_copy = HeadCopy::kAtOnce;
   SkipMode zero_skip = SkipMode::kAuto;
   Activations activations = Activations::kAuto;
   BatchKernel batch_kernel = BatchKernel::kAuto;

@@ -54,6 +54,10 @@ Result<Model> Model::Load(formats::Checkpoint checkpoint, ThreadPool& pool, Deci
   auto weights = BITTERN_TRY(std::move(loaded).map_error(named));
   auto impl = std::make_unique<Impl>(
       Impl{std::move(checkpoint), std::move(config), std::move(weights), nullptr});
+  impl->weights.screened_head->rows_done = [&checkpoint = impl->checkpoint,
+                                            &head = impl->weights.lm_head](Range rows) {
+    checkpoint.Release({head.row(rows.begin), (rows.end - rows.begin) * head.row_bytes});
+  };
   if (impl->weights.shares.shared() && options.ranks->leads()) {
     impl->leader = std::make_unique<RankLeader>(options.ranks, number);
   }
@@ -76,7 +80,7 @@ std::unique_lock<std::mutex> Model::Lead(std::span<const Segment> segments,
 }
 
 bool Model::CanScreen(const CandidateRequest& request) const noexcept {
-  return !impl_->weights.screened_head.empty() && request.count <= kMaxCandidateCount;
+  return !impl_->weights.screened_head->empty() && request.count <= kMaxCandidateCount;
 }
 
 std::uint64_t Model::tensor_bytes() const noexcept {

@@ -111,10 +111,11 @@ struct Weights {
   RankShares shares;                                // of several processes; usually all
   DenseMatrix embedding;                            // (vocab_size, hidden_size)
   std::vector<LayerWeights> layers;
-  std::vector<float> final_norm;        // (hidden_size), over StreamScales::logits
-  DenseMatrix lm_head;                  // (vocab_size, hidden_size), or this rank's rows of it;
-                                        // the embedding where tied
-  ScreenedHead screened_head;           // beside lm_head; may be empty
+  std::vector<float> final_norm;  // (hidden_size), over StreamScales::logits
+  DenseMatrix lm_head;            // (vocab_size, hidden_size), or this rank's rows of it;
+                                  // the embedding where tied
+  /// Beside lm_head; never null, may be empty. A pass may make it (ScreenedHead::stage).
+  std::unique_ptr<ScreenedHead> screened_head = std::make_unique<ScreenedHead>();
   HadamardRotation rotation;            // of embedding, projections and head; usually empty
   std::vector<double> inv_freq;         // (head_dim / 2): RoPE's angle per position
   std::vector<double> window_inv_freq;  // the same of windowed layers, where it differs; else empty

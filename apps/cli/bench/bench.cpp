@@ -198,6 +198,7 @@ void AddBenchExtras(CLI::App& command, BenchOptions* options) {
 void AddBench(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand("bench", "Measure tokens per second");
   const auto options = std::make_shared<BenchOptions>();
+  options->model.head_copy = model::HeadCopy::kAtOnce;  // no measurement has it in its midst
   AddModelOptions(*command, &options->model, /*takes_argument=*/true);
   AddComputeOptions(*command, &options->model);
   AddBatchOptions(*command, &options->context);

@@ -119,6 +119,7 @@ Result<std::shared_ptr<const runtime::LoadedModel>> LoadModel(const ModelOptions
                                            .num_threads = num_threads,
                                            .weights = {.layout = layout,
                                                        .head = options.head,
+                                                       .head_copy = options.head_copy,
                                                        .zero_skip = options.zero_skip,
                                                        .activations = options.activations,
                                                        .batch_kernel = options.batch_kernel,

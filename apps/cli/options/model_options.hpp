@@ -23,6 +23,7 @@ struct ModelOptions {
   std::vector<std::string> overrides;
   std::string kernel = "auto";
   model::HeadMode head = model::HeadMode::kAuto;
+  model::HeadCopy head_copy = model::HeadCopy::kBehindFirstToken;
   model::SkipMode zero_skip = model::SkipMode::kAuto;
   model::Activations activations = model::Activations::kAuto;
   model::BatchKernel batch_kernel = model::BatchKernel::kAuto;

@@ -306,18 +306,22 @@ void Collect(const Screening& s, CandidateLogits* out) {
 /// The vectors of one scan, up to what the scratch memory holds.
 class Scan {
  public:
-  /// broken: set for rows that have a logit that is not finite; may be null.
-  Scan(const Context& context, std::span<const HeadRow> rows, FloatRows x, std::uint8_t* broken)
+  /// has_copy: else the head itself is read; broken: set for rows that have a logit that is not
+  /// finite; may be null.
+  Scan(const Context& context, std::span<const HeadRow> rows, FloatRows x, bool has_copy,
+       std::uint8_t* broken)
       : context_(context),
-        head_(context.weights.screened_head),
+        head_(*context.weights.screened_head),
         rows_(rows),
         x_(x),
+        has_copy_(has_copy),
         broken_(broken) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       ScreenScratch::Part& mine = thread_.parts[i];
       mine.num_seeds = 0;
       vectors_[i] = QuantizeFor(x.row(i), &mine);
-      bounded_[i] = vectors_[i].finite && head_.largest_norm * vectors_[i].size < 1e37f;
+      bounded_[i] =
+          has_copy_ && vectors_[i].finite && head_.largest_norm * vectors_[i].size < 1e37f;
       if (bounded_[i] && vectors_[i].narrow) together_[num_together_++] = Together(i);
     }
     GatherTogether(TogetherVectors(), head_.padded_cols, thread_.together_acts.data());
@@ -346,6 +350,7 @@ class Scan {
             TakeAll(Of(i), piece);
           }
         }
+        if (!has_copy_ && head_.WillBeMade()) LetGo(piece);
       }
     });
     context_.team.BarrierThen([&] {
@@ -375,6 +380,11 @@ class Scan {
     const RankShares& shares = context_.weights.shares;
     if (allowed.empty() || !shares.shared()) return allowed;
     return allowed.subspan(shares.vocab.Of(shares.rank()).begin / 64);
+  }
+  /// The rows of a piece stay in the file, not in memory.
+  void LetGo(std::size_t piece) const {
+    constexpr std::size_t kRows = kPieceTiles * kTileRows;
+    head_.rows_done({piece * kRows, std::min((piece + 1) * kRows, head_.rows)});
   }
   /// KeepBest; notes a vector of which nothing is left, for the other ranks.
   void KeepBestOf(std::size_t i) {
@@ -458,6 +468,7 @@ class Scan {
   const ScreenedHead& head_;
   std::span<const HeadRow> rows_;
   FloatRows x_;
+  bool has_copy_;
   std::uint8_t* broken_;
   ScreenScratch& scratch_ = context_.state.screen;
   ScreenScratch::Thread& thread_ =
@@ -516,14 +527,32 @@ Result<ScreenScratch> ScreenScratch::Create(const ScreenedHead& head, std::size_
   return scratch;
 }
 
+namespace {
+
+/// Whether the copy of the head is there, made just now if it is this pass's turn. The same on each
+/// thread.
+bool HasCopy(const Context& context, std::size_t vectors) {
+  ScreenedHead& head = *context.weights.screened_head;
+  CopyTurn& turn = context.state.screen.turn;
+  if (head.stage == nullptr || turn == CopyTurn::kUseCopy) return true;
+  context.team.BarrierThen([&] { turn = head.NextTurn(vectors); });
+  if (turn != CopyTurn::kMakeCopy) return turn == CopyTurn::kUseCopy;
+  head.Make(context.weights.lm_head, *context.weights.kernels, context.team);
+  context.team.BarrierThen([&] { turn = head.NextTurn(vectors); });
+  return turn == CopyTurn::kUseCopy;
+}
+
+}  // namespace
+
 void FindCandidates(const Context& context, std::span<const HeadRow> rows, FloatRows x) {
+  const bool has_copy = HasCopy(context, rows.size());
   const std::size_t at_once = context.state.screen.vectors.size();
   const bool shared = context.weights.shares.shared();
   std::vector<std::uint8_t>& broken = context.state.exchanged.broken;
   if (shared) context.team.BarrierThen([&] { broken.assign(rows.size(), 0); });
   for (std::size_t i = 0; i < rows.size(); i += at_once) {
     Scan(context, rows.subspan(i, std::min(at_once, rows.size() - i)),
-         FloatRows{x.row(i), x.stride}, shared ? broken.data() + i : nullptr)
+         FloatRows{x.row(i), x.stride}, has_copy, shared ? broken.data() + i : nullptr)
         .Run();
   }
   if (shared) CollectCandidates(context, rows, broken);

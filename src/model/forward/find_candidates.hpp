@@ -48,6 +48,7 @@ struct ScreenScratch {
   };
   std::vector<Vector> vectors;
   std::vector<float> all_seeds;
+  CopyTurn turn = CopyTurn::kReadHead;  // of the pass, set by one thread
   std::vector<Thread> threads;
 
   /// For `num_vectors` (1..kMostScreenVectors) at once. Nothing is allocated for an empty head.

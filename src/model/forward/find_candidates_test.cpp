@@ -10,6 +10,8 @@
 #include <limits>
 #include <memory>
 #include <random>
+#include <thread>
+#include <utility>
 
 #include "model/load/load_for_test.hpp"
 #include "model/model.hpp"
@@ -99,13 +101,23 @@ void CheckRow(const CandidateLogits& found, const CandidateRequest& request,
   EXPECT_EQ(next, found.ids.size()) << "ids are not ascending";
 }
 
+/// The candidate of rank n: logit and id.
+std::pair<float, std::int32_t> Best(const CandidateLogits& found, std::size_t n) {
+  std::vector<std::pair<float, std::int32_t>> all;
+  for (std::size_t i = 0; i < found.ids.size(); ++i) {
+    all.emplace_back(found.logits[i], found.ids[i]);
+  }
+  std::ranges::sort(all, std::greater<>());
+  return all.at(n);
+}
+
 /// A model whose head is screened.
 class Screened {
  public:
   Screened(const SmallModel& small, int threads, std::size_t most_tokens = 8,
-           std::size_t vectors = kScreenVectors)
+           std::size_t vectors = kScreenVectors, HeadCopy copy = HeadCopy::kAtOnce)
       : pool_(ThreadPool::Create(threads).value()),
-        model_(load_test::LoadGood(small, pool_, {.head = HeadMode::kScreened})),
+        model_(load_test::LoadGood(small, pool_, {.head = HeadMode::kScreened, .head_copy = copy})),
         cache_(model_.config(), 64, KvType::kF32),
         state_(ForwardState::Create(model_, most_tokens, 64, threads, vectors).value()) {}
 
@@ -137,7 +149,7 @@ class Screened {
   }
 
   [[nodiscard]] ScreenStats Stats() { return ScreenStatsOf(state_); }
-  [[nodiscard]] bool HasCodes() const { return model_.weights().screened_head.has_codes(); }
+  [[nodiscard]] bool HasCodes() const { return model_.weights().screened_head->has_codes(); }
 
  private:
   ThreadPool pool_;
@@ -379,6 +391,76 @@ TEST(ScreenedHead, GivesNoCandidatesWhereALogitIsNotFinite) {
   Screened screened(small, 2);
   const std::int32_t token = 5;
   EXPECT_TRUE(screened.Candidates({&token, 1}, 1, {1, 0})[0].ids.empty());
+}
+
+Screened MadeLater(const SmallModel& small, int threads) {
+  return {small, threads, 8, kScreenVectors, HeadCopy::kBehindFirstToken};
+}
+
+TEST(ScreenMadeLater, TheFirstTokenReadsTheHeadAndTheSecondMakesTheCopy) {
+  SmallModel small;
+  small.AddFloats("output.weight", {kCols, kVocab}, 0.05f);
+  const std::int32_t tokens[] = {5, 17, 250};
+  for (const int threads : {1, 2, 3}) {
+    Screened screened = MadeLater(small, threads);
+    const auto full = screened.Full(tokens);
+    const std::uint64_t bounded[] = {0, 1, 2, 5};
+    const std::size_t rows[] = {1, 1, 1, 3};
+    for (std::size_t i = 0; i < std::size(rows); ++i) {
+      screened.Check(tokens, rows[i], {40, 0}, full);
+      EXPECT_EQ(screened.Stats().tokens, bounded[i]) << "pass " << i;
+    }
+  }
+}
+
+TEST(ScreenMadeLater, SeveralTokensDoNotReadTheHead) {
+  const std::int32_t tokens[] = {5, 17, 250};
+  Screened screened = MadeLater(SmallModel(), 2);
+  screened.Check(tokens, 3, {1, 0}, screened.Full(tokens));
+  EXPECT_EQ(screened.Stats().tokens, 3u);
+}
+
+TEST(ScreenMadeLater, IsNeverThereWhereARowIsNotFinite) {
+  SmallModel small;
+  small.AddFloats("output.weight", {kCols, kVocab}, 0.05f);
+  small.SetFloat("output.weight", 5, std::numeric_limits<float>::quiet_NaN());
+  Screened screened = MadeLater(small, 2);
+  const std::int32_t token = 5;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(screened.Candidates({&token, 1}, 1, {1, 0})[0].ids.empty());
+  }
+  EXPECT_EQ(screened.Stats().tokens, 0u);
+}
+
+// One of them makes the copy; the others read the head until it is there.
+TEST(ScreenMadeLater, PassesOfSeveralThreadsAgree) {
+  SmallModel small;
+  small.AddFloats("token_embd.weight", {kCols, 2600}, 0.05f);
+  auto loading = ThreadPool::Create(2).value();
+  const Model model = load_test::LoadGood(
+      small, loading, {.head = HeadMode::kScreened, .head_copy = HeadCopy::kBehindFirstToken});
+  const auto passes = [&model](std::vector<CandidateLogits>* found) {
+    auto pool = ThreadPool::Create(2).value();
+    OneSequence cache(model.config(), 64, KvType::kF32);
+    auto state = ForwardState::Create(model, 8, 64, 2).value();
+    for (std::int32_t token = 0; token < 40; ++token) {
+      ForwardCandidates(model, {&token, 1}, cache, state, pool, {5, 0},
+                        std::span(*found).subspan(static_cast<std::size_t>(token), 1));
+    }
+  };
+  std::vector<std::vector<CandidateLogits>> found(4, std::vector<CandidateLogits>(40));
+  std::vector<std::thread> threads;
+  for (auto& one : found) threads.emplace_back(passes, &one);
+  for (std::thread& thread : threads) thread.join();
+  for (std::size_t i = 0; i < 40; ++i) {
+    ASSERT_GE(found[0][i].ids.size(), 5u);
+    for (const auto& one : found) {
+      for (std::size_t n = 0; n < 5; ++n) {
+        // The best five of each, whatever else is there.
+        EXPECT_EQ(Best(one[i], n), Best(found[0][i], n)) << "token " << i;
+      }
+    }
+  }
 }
 
 TEST(ScreenedHead, IsOffWhereARowIsNotFinite) {

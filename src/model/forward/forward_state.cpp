@@ -260,7 +260,7 @@ Result<ForwardState> ForwardState::Create(const Model& model, int max_tokens, in
   }
   impl->activations = BITTERN_TRY(CreateActivations(c, shapes, model.weights().has_groups));
   impl->live_inputs = BITTERN_TRY(CreateLiveInputs(shapes));
-  impl->screen = BITTERN_TRY(ScreenScratch::Create(model.weights().screened_head,
+  impl->screen = BITTERN_TRY(ScreenScratch::Create(*model.weights().screened_head,
                                                    std::min(tokens, screen_vectors), num_threads));
   const std::size_t widest_output =
       std::max({shapes.qkv_rows, shapes.gate_rows, shapes.up_rows, shapes.projected_rows});

@@ -69,7 +69,7 @@ TEST_P(FingerprintOfModel, IsThatOfTheFileWhateverLoadingMakesOfIt) {
               Load(path, pool, {.layout = layout, .head = head, .zero_skip = skip}, isa);
           ASSERT_EQ(model.weights().layers[0].qkv_proj.layout, layout);
           without_neurons += !model.weights().layers[0].neurons.empty();
-          with_screen += !model.weights().screened_head.empty();
+          with_screen += !model.weights().screened_head->empty();
           const auto found = FingerprintOf(model, pool).value();
           ASSERT_EQ(found.parts.size(), expected.parts.size());
           for (std::size_t i = 0; i < found.parts.size(); ++i) {

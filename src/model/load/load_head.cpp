@@ -91,14 +91,16 @@ Result<TernaryMatrix> HeadCodes(TensorBinder& binder, formats::TernaryOpener& op
 
 /// The copy of a head, without rows where a row of it cannot be bounded.
 Result<ScreenedHead> CopyOfHead(TensorBinder& binder, formats::TernaryOpener& opener, TensorId id,
-                                ThreadPool& pool, const Weights& weights) {
+                                HeadCopy when, ThreadPool& pool, const Weights& weights) {
   const DenseMatrix& head = weights.lm_head;
   const auto done = [&](Range rows) {
     binder.checkpoint().Release({head.row(rows.begin), (rows.end - rows.begin) * head.row_bytes});
   };
   TernaryMatrix codes = BITTERN_TRY(HeadCodes(binder, opener, id, weights.shares, pool));
   if (!AllWant(weights.shares, codes.num_tiles != 0)) {
-    return ScreenedHead::Build(head, *weights.kernels, pool, done);
+    const bool later = when == HeadCopy::kBehindFirstToken && !weights.shares.shared();
+    return later ? ScreenedHead::Prepare(head)
+                 : ScreenedHead::Build(head, *weights.kernels, pool, done);
   }
   return ScreenedHead::BuildWith(std::move(codes), head, *weights.kernels, pool, done);
 }
@@ -106,19 +108,22 @@ Result<ScreenedHead> CopyOfHead(TensorBinder& binder, formats::TernaryOpener& op
 std::string NameOfCopy(const ScreenedHead& head) {
   const std::size_t megabytes = head.bytes() / 1'000'000;
   if (head.has_codes()) return fmt::format("its ternary weights, {} MB; same tokens", megabytes);
-  return fmt::format("a coarse copy of {} MB; same tokens", megabytes);
+  return fmt::format("a coarse copy of {} MB{}; same tokens", megabytes,
+                     head.stage == nullptr ? "" : ", made behind the first token");
 }
 
 /// Makes the copy if one is wanted; false where there is none.
 Result<bool> Screen(TensorBinder& binder, formats::TernaryOpener& opener, TensorId id,
-                    HeadMode mode, ThreadPool& pool, Weights* weights, Decisions* decisions) {
-  if (!AllWant(weights->shares, IsScreened(*weights, mode))) return false;
-  weights->screened_head = BITTERN_TRY(CopyOfHead(binder, opener, id, pool, *weights));
-  const bool empty = !AllWant(weights->shares, !weights->screened_head.empty());
-  if (empty) weights->screened_head = {};
+                    const LoadOptions& options, ThreadPool& pool, Weights* weights,
+                    Decisions* decisions) {
+  if (!AllWant(weights->shares, IsScreened(*weights, options.head))) return false;
+  *weights->screened_head =
+      BITTERN_TRY(CopyOfHead(binder, opener, id, options.head_copy, pool, *weights));
+  const bool empty = !AllWant(weights->shares, !weights->screened_head->empty());
+  if (empty) *weights->screened_head = {};
   decisions->push_back(
       {"output head screen", empty ? "off" : "on",
-       empty ? "a row of the head is not finite" : NameOfCopy(weights->screened_head), empty,
+       empty ? "a row of the head is not finite" : NameOfCopy(*weights->screened_head), empty,
        empty ? "" : "head=exact: without"});
   return !empty;
 }
@@ -137,11 +142,12 @@ Result<DenseMatrix> LoadDense(TensorBinder& binder, formats::TensorId id, const 
 }
 
 Result<void> LoadHead(TensorBinder& binder, formats::TernaryOpener& opener, const ModelConfig& c,
-                      HeadMode mode, ThreadPool& pool, Weights* weights, Decisions* decisions) {
+                      const LoadOptions& options, ThreadPool& pool, Weights* weights,
+                      Decisions* decisions) {
   const TensorId id = HeadTensor(binder.checkpoint());
   weights->lm_head = BITTERN_TRY(LoadDense(binder, id, c, pool));
   KeepRowsHere(weights->shares, &weights->lm_head);
-  if (!BITTERN_TRY(Screen(binder, opener, id, mode, pool, weights, decisions))) {
+  if (!BITTERN_TRY(Screen(binder, opener, id, options, pool, weights, decisions))) {
     BITTERN_TRY(MoveToMemory(binder.checkpoint(), pool, "the output head", &weights->lm_head));
   }
   const bool tied = id != TensorId::kOutput;

@@ -23,8 +23,8 @@ namespace bittern::model {
 /// screened head is read a few rows at a time, so it may stay in the mapped file; else it is moved
 /// to memory of our own. Errors as LoadDense.
 [[nodiscard]] Result<void> LoadHead(TensorBinder& binder, formats::TernaryOpener& opener,
-                                    const ModelConfig& config, HeadMode mode, ThreadPool& pool,
-                                    Weights* weights, Decisions* decisions);
+                                    const ModelConfig& config, const LoadOptions& options,
+                                    ThreadPool& pool, Weights* weights, Decisions* decisions);
 
 /// Whether all ranks want something, so that none differs.
 [[nodiscard]] bool AllWant(const RankShares& shares, bool here);

@@ -382,7 +382,7 @@ Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const Model
   weights.final_norm = BITTERN_TRY(BindNorm(binder, c, TensorId::kOutputNorm));
   for (float& weight : weights.final_norm) weight /= c.scales.logits;
   auto opener = BITTERN_TRY(formats::TernaryOpener::Create(checkpoint, decisions));
-  BITTERN_TRY(LoadHead(binder, opener, c, options.head, pool, &weights, decisions));
+  BITTERN_TRY(LoadHead(binder, opener, c, options, pool, &weights, decisions));
   weights.inv_freq = BITTERN_TRY(RopeFrequencies(binder, c));
   if (c.window_theta != 0) {
     weights.window_inv_freq = PlainFrequencies(c.window_theta, c.rotated_dim);

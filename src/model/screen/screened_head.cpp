@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the copy of a head. All threads of a pool read its rows once, in tiles of 16; what was read
-// of a mapped file is let go on the way, so that the head is never resident as a whole.
+// Makes the copy of a head, while loading or behind the first token. All threads of a pool read its
+// rows once, in tiles of 16; what was read of a mapped file is let go on the way, so that the head
+// does not stay resident.
 #include "model/screened_head.hpp"
 
 #include <algorithm>
@@ -69,37 +70,50 @@ void BuildTile(const kernels::FloatOps& floats, RowReader* reader, std::size_t t
   quant::PackBits(codes, padded, head->bits.data() + tile * quant::BitTileBytes(padded));
 }
 
-/// make(tiles, reader) for all tiles of a head, some at a time, on all threads; then `done`.
+/// make(tiles, reader) for this thread's tiles of a head, some at a time; then `done`.
 template <class Make>
-void ForTiles(const DenseMatrix& matrix, const kernels::FloatOps& floats, ThreadPool& pool,
+void ForTiles(const DenseMatrix& matrix, const kernels::FloatOps& floats, const Team& team,
               const ScreenedHead::RowsDone& done, const Make& make) {
   constexpr std::size_t kTilesAtOnce = 64;
-  pool.Run([&](Team& team) {
-    RowReader reader(matrix, floats);
-    const Range mine = team.Share(quant::TilesOfRows(matrix.rows));
-    for (std::size_t tile = mine.begin; tile < mine.end; tile += kTilesAtOnce) {
-      const Range tiles{tile, std::min(tile + kTilesAtOnce, mine.end)};
-      make(tiles, &reader);
-      if (done) done({tiles.begin * kTileRows, std::min(tiles.end * kTileRows, matrix.rows)});
+  RowReader reader(matrix, floats);
+  const Range mine = team.Share(quant::TilesOfRows(matrix.rows));
+  for (std::size_t tile = mine.begin; tile < mine.end; tile += kTilesAtOnce) {
+    const Range tiles{tile, std::min(tile + kTilesAtOnce, mine.end)};
+    make(tiles, &reader);
+    if (done) done({tiles.begin * kTileRows, std::min(tiles.end * kTileRows, matrix.rows)});
+  }
+}
+
+/// This thread's tiles of a copy in planes.
+void BuildTiles(const DenseMatrix& matrix, const kernels::FloatOps& floats, const Team& team,
+                const ScreenedHead::RowsDone& done, ScreenedHead* head) {
+  std::vector<std::int8_t> of_tile(kTileRows * head->padded_cols);
+  ForTiles(matrix, floats, team, done, [&](Range range, RowReader* reader) {
+    for (std::size_t t = range.begin; t < range.end; ++t) {
+      BuildTile(floats, reader, t, of_tile.data(), head);
     }
   });
 }
 
-/// Sets the largest norm; a head without rows where one of them cannot be bounded.
-ScreenedHead Bounded(ScreenedHead head) {
-  for (std::size_t r = 0; r < head.rows; ++r) {
-    const bool rest = head.has_codes() || std::isfinite(head.rest4[r]);
-    if (!std::isfinite(head.norm[r]) || !rest) return {};
-    head.largest_norm = std::max(head.largest_norm, head.norm[r]);
+/// Sets the largest norm. False where a row cannot be bounded.
+bool SetLargestNorm(ScreenedHead* head) {
+  for (std::size_t r = 0; r < head->rows; ++r) {
+    const bool rest = head->has_codes() || std::isfinite(head->rest4[r]);
+    if (!std::isfinite(head->norm[r]) || !rest) return false;
+    head->largest_norm = std::max(head->largest_norm, head->norm[r]);
   }
-  return head;
+  return true;
+}
+
+ScreenedHead Bounded(ScreenedHead head) {
+  return SetLargestNorm(&head) ? std::move(head) : ScreenedHead{};
 }
 
 }  // namespace
 
-Result<ScreenedHead> ScreenedHead::Build(const DenseMatrix& matrix, const kernels::Kernels& kernels,
-                                         ThreadPool& pool, const RowsDone& done) {
+Result<ScreenedHead> ScreenedHead::Prepare(const DenseMatrix& matrix) {
   ScreenedHead head;
+  head.stage = std::make_unique<std::atomic<CopyStage>>(CopyStage::kUntouched);
   head.rows = matrix.rows;
   head.cols = matrix.cols;
   head.padded_cols = quant::ScreenCols(matrix.cols);
@@ -113,13 +127,34 @@ Result<ScreenedHead> ScreenedHead::Build(const DenseMatrix& matrix, const kernel
   for (auto* floats : {&head.step, &head.norm, &head.rest4, &head.rest5, &head.rest7}) {
     *floats = BITTERN_TRY(AlignedBuffer<float>::Create(padded_rows, kWhat));
   }
-  const kernels::FloatOps& floats = kernels.float32();
-  ForTiles(matrix, floats, pool, done, [&](Range range, RowReader* reader) {
-    std::vector<std::int8_t> of_tile(kTileRows * head.padded_cols);
-    for (std::size_t t = range.begin; t < range.end; ++t) {
-      BuildTile(floats, reader, t, of_tile.data(), &head);
-    }
+  return head;
+}
+
+CopyTurn ScreenedHead::NextTurn(std::size_t vectors) noexcept {
+  if (stage == nullptr) return CopyTurn::kUseCopy;
+  CopyStage now = stage->load(std::memory_order_acquire);
+  if (now == CopyStage::kMade) return CopyTurn::kUseCopy;
+  if (now == CopyStage::kUntouched && vectors == 1) {
+    if (stage->compare_exchange_strong(now, CopyStage::kWanted)) return CopyTurn::kReadHead;
+  }
+  const bool idle = now == CopyStage::kUntouched || now == CopyStage::kWanted;
+  if (idle && stage->compare_exchange_strong(now, CopyStage::kInWork)) return CopyTurn::kMakeCopy;
+  return CopyTurn::kReadHead;
+}
+
+void ScreenedHead::Make(const DenseMatrix& matrix, const kernels::Kernels& kernels, Team& team) {
+  BuildTiles(matrix, kernels.float32(), team, rows_done, this);
+  team.BarrierThen([&] {
+    const bool bounded = SetLargestNorm(this);
+    stage->store(bounded ? CopyStage::kMade : CopyStage::kImpossible, std::memory_order_release);
   });
+}
+
+Result<ScreenedHead> ScreenedHead::Build(const DenseMatrix& matrix, const kernels::Kernels& kernels,
+                                         ThreadPool& pool, const RowsDone& done) {
+  ScreenedHead head = BITTERN_TRY(Prepare(matrix));
+  head.stage = nullptr;
+  pool.Run([&](Team& team) { BuildTiles(matrix, kernels.float32(), team, done, &head); });
   return Bounded(std::move(head));
 }
 
@@ -133,14 +168,16 @@ Result<ScreenedHead> ScreenedHead::BuildWith(TernaryMatrix codes, const DenseMat
   head.codes = std::move(codes);
   head.norm = BITTERN_TRY(AlignedBuffer<float>::Create(head.codes.padded_rows(), kWhat));
   const kernels::FloatOps& floats = kernels.float32();
-  ForTiles(matrix, floats, pool, done, [&](Range range, RowReader* reader) {
-    const std::size_t end = std::min(range.end * kTileRows, head.rows);
-    for (std::size_t r = range.begin * kTileRows; r < end; ++r) {
-      const float* row = reader->Read(r);
-      float squares = 0;
-      floats.dot_f32(row, 1, head.cols, row, &squares);
-      head.norm[r] = Widened(std::sqrt(squares));
-    }
+  pool.Run([&](Team& team) {
+    ForTiles(matrix, floats, team, done, [&](Range range, RowReader* reader) {
+      const std::size_t end = std::min(range.end * kTileRows, head.rows);
+      for (std::size_t r = range.begin * kTileRows; r < end; ++r) {
+        const float* row = reader->Read(r);
+        float squares = 0;
+        floats.dot_f32(row, 1, head.cols, row, &squares);
+        head.norm[r] = Widened(std::sqrt(squares));
+      }
+    });
   });
   return Bounded(std::move(head));
 }

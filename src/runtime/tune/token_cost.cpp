@@ -87,7 +87,7 @@ bool TakeShare(const model::LiveCount& count, std::uint64_t* number) {
 void AddHead(const model::Weights& weights, const model::ScreenStats& screen, TokenCost* cost) {
   const model::DenseMatrix& head = weights.lm_head;
   const std::uint64_t multiply_adds = std::uint64_t{head.rows} * head.cols;
-  const model::ScreenedHead& copy = weights.screened_head;
+  const model::ScreenedHead& copy = *weights.screened_head;
   if (copy.empty() || screen.tokens == 0) {
     cost->parts.push_back({.name = "output head",
                            .bytes = std::uint64_t{head.rows} * head.row_bytes,

@@ -105,7 +105,7 @@ TEST(TokenCost, SkippedZerosMakeItAMost) {
 
 TEST(TokenCost, AScreenedHeadCostsWhatWasRead) {
   const model::Model model = Load({.head = model::HeadMode::kScreened});
-  ASSERT_FALSE(model.weights().screened_head.empty());
+  ASSERT_FALSE(model.weights().screened_head->empty());
   const std::uint64_t whole =
       PartOf(CostOfToken(model, 0, model::KvType::kF16), "output head").bytes;
   EXPECT_EQ(whole, kVocab * kHidden * 4);  // no token has been screened yet
