@@ -242,8 +242,8 @@ static void softmax(float* s, int rows, int keys, int first, float scale) {
     const __m512 top = _mm512_set1_ps(_mm512_reduce_max_ps(most) * scale);
     for (int i = 0; i < seen; i += 16) {
       const __mmask16 m = seen - i >= 16 ? 0xFFFF : (__mmask16)((1u << (seen - i)) - 1);
-      const __m512 e =
-          exp16(_mm512_fmsub_ps(_mm512_maskz_loadu_ps(m, x + i), _mm512_set1_ps(scale), top));
+      const __m512 e = exp16(
+          _mm512_fmsub_ps(_mm512_maskz_loadu_ps(m, x + i), _mm512_set1_ps(scale), top));
       sum = _mm512_mask_add_ps(sum, m, sum, e);
       _mm512_mask_storeu_ps(x + i, m, e);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pull_through_c NAME [KEY=VALUE ...] [cancel]: bittern_pull, for bindings_test.py. Prints the path
- * and the JSON; an error's status and words go to standard error. */
+/* pull_through_c NAME [KEY=VALUE ...] [cancel]: bittern_pull, for bindings_test.py. Prints the path and the JSON; an error's
+ * status and words go to standard error. */
 #include <bittern/bittern.h>
 #include <stdio.h>
 #include <string.h>
