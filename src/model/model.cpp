@@ -7,7 +7,7 @@
 namespace bittern::model {
 
 struct Model::Impl {
-  formats::Checkpoint checkpoint;  // keeps the mapped embedding alive
+  std::shared_ptr<const formats::Checkpoint> checkpoint;  // keeps the mapped embedding alive
   ModelConfig config;
   Weights weights;
   std::unique_ptr<RankLeader> leader;  // on rank 0 of several
@@ -34,6 +34,13 @@ Result<void> ChooseActivations(Activations asked, ModelConfig* config, Decisions
 
 Result<Model> Model::Load(formats::Checkpoint checkpoint, ThreadPool& pool, Decisions* decisions,
                           const LoadOptions& options) {
+  return Load(std::make_shared<const formats::Checkpoint>(std::move(checkpoint)), pool, decisions,
+              options);
+}
+
+Result<Model> Model::Load(std::shared_ptr<const formats::Checkpoint> owned, ThreadPool& pool,
+                          Decisions* decisions, const LoadOptions& options) {
+  const formats::Checkpoint& checkpoint = *owned;
   const std::string path = checkpoint.path();
   const auto named = [&path](Error error) {
     // A choice of the caller (an instruction set) is not the file's fault.
@@ -53,8 +60,8 @@ Result<Model> Model::Load(formats::Checkpoint checkpoint, ThreadPool& pool, Deci
   BITTERN_TRY(checkpoint.CheckUnchanged());  // rather than what is wrong with its tensors now
   auto weights = BITTERN_TRY(std::move(loaded).map_error(named));
   auto impl = std::make_unique<Impl>(
-      Impl{std::move(checkpoint), std::move(config), std::move(weights), nullptr});
-  impl->weights.screened_head->rows_done = [&checkpoint = impl->checkpoint,
+      Impl{std::move(owned), std::move(config), std::move(weights), nullptr});
+  impl->weights.screened_head->rows_done = [&checkpoint,
                                             &head = impl->weights.lm_head](Range rows) {
     checkpoint.Release({head.row(rows.begin), (rows.end - rows.begin) * head.row_bytes});
   };
@@ -71,7 +78,7 @@ Model::~Model() = default;
 
 const ModelConfig& Model::config() const noexcept { return impl_->config; }
 const Weights& Model::weights() const noexcept { return impl_->weights; }
-const formats::Checkpoint& Model::checkpoint() const noexcept { return impl_->checkpoint; }
+const formats::Checkpoint& Model::checkpoint() const noexcept { return *impl_->checkpoint; }
 
 std::unique_lock<std::mutex> Model::Lead(std::span<const Segment> segments,
                                          const PassFacts& facts) const {
@@ -85,13 +92,13 @@ bool Model::CanScreen(const CandidateRequest& request) const noexcept {
 
 std::uint64_t Model::tensor_bytes() const noexcept {
   std::uint64_t bytes = 0;
-  for (const auto& tensor : impl_->checkpoint.tensors()) bytes += tensor.stored_bytes();
+  for (const auto& tensor : impl_->checkpoint->tensors()) bytes += tensor.stored_bytes();
   return bytes;
 }
 
 std::uint64_t Model::num_parameters() const noexcept {
   std::uint64_t count = 0;
-  for (const auto& tensor : impl_->checkpoint.tensors()) count += tensor.num_elements();
+  for (const auto& tensor : impl_->checkpoint->tensors()) count += tensor.num_elements();
   return count;
 }
 

@@ -39,6 +39,10 @@ class Model {
   /// kOutOfMemory; messages name the tensor or key.
   [[nodiscard]] static Result<Model> Load(formats::Checkpoint checkpoint, ThreadPool& pool,
                                           Decisions* decisions, const LoadOptions& options = {});
+  /// The same of a checkpoint that others read, too.
+  [[nodiscard]] static Result<Model> Load(std::shared_ptr<const formats::Checkpoint> checkpoint,
+                                          ThreadPool& pool, Decisions* decisions,
+                                          const LoadOptions& options = {});
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
   ~Model();

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps in order. An error that an override has caused names the override, not the file.
+// The steps in order, but for the tokenizer, which is read beside the weights. An error that an
+// override has caused names the override, not the file.
 #include "runtime/loaded_model.hpp"
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <chrono>
+#include <future>
+#include <optional>
+#include <system_error>
+#include <utility>
 
 #include "base/memory/huge_pages.hpp"
 #include "formats/architecture.hpp"
@@ -70,27 +76,75 @@ Result<void> NotePooling(const model::Model& model, Decisions* decisions) {
   return {};
 }
 
+/// A tokenizer that is read while the weights are prepared: that takes one thread, while those of
+/// the pool wait for memory now and then.
+class TokenizerReader {
+ public:
+  /// Begins, on a thread of its own if `beside`, else here.
+  TokenizerReader(std::shared_ptr<const formats::Checkpoint> checkpoint, bool beside)
+      : checkpoint_(std::move(checkpoint)) {
+    try {
+      done_ = std::async(beside ? std::launch::async : std::launch::deferred, [this] { Read(); });
+      if (!beside) done_.wait();
+    } catch (const std::system_error&) {  // there are no more threads
+      Read();
+    }
+  }
+  TokenizerReader(const TokenizerReader&) = delete;
+  TokenizerReader& operator=(const TokenizerReader&) = delete;
+
+  /// Set where there will be no tokenizer. Any thread.
+  [[nodiscard]] const std::atomic<bool>& failed() const noexcept { return failed_; }
+  /// Waits. Errors as Tokenizer::FromMetadata has them, or the file was changed.
+  Result<tokenizer::Tokenizer> Take(Decisions* decisions) {
+    if (done_.valid()) done_.get();
+    decisions->insert(decisions->end(), decisions_.begin(), decisions_.end());
+    return *std::move(tokenizer_);
+  }
+
+ private:
+  void Read() {
+    tokenizer_ = tokenizer::Tokenizer::FromMetadata(checkpoint_->metadata(), &decisions_);
+    auto unchanged = checkpoint_->CheckUnchanged();
+    if (!unchanged) tokenizer_ = tl::unexpected(std::move(unchanged).error());
+    failed_ = !tokenizer_->has_value();
+  }
+
+  std::shared_ptr<const formats::Checkpoint> checkpoint_;
+  Decisions decisions_;
+  std::optional<Result<tokenizer::Tokenizer>> tokenizer_;
+  std::atomic<bool> failed_ = false;
+  std::future<void> done_;  // the last member: its thread uses the others
+};
+
 /// LoadedModel::Load without the path in its messages.
-Result<std::shared_ptr<const LoadedModel>> LoadUnnamed(formats::Checkpoint checkpoint,
+Result<std::shared_ptr<const LoadedModel>> LoadUnnamed(formats::Checkpoint opened,
                                                        const LoadOptions& options,
                                                        ThreadPool& pool) {
   const auto start = std::chrono::steady_clock::now();
   const HugePagesMayWait loading;
+  auto checkpoint = std::make_shared<formats::Checkpoint>(std::move(opened));
   for (const std::string& text : options.overrides) {
-    BITTERN_TRY(checkpoint.metadata().Override(text));
+    BITTERN_TRY(checkpoint->metadata().Override(text));
   }
   // A model of another kind often has another tokenizer, too; the kind is what matters.
-  BITTERN_TRY(formats::ArchitectureOf(checkpoint.metadata()));
-  Decisions decisions;
-  auto read = tokenizer::Tokenizer::FromMetadata(checkpoint.metadata(), &decisions);
-  BITTERN_TRY(checkpoint.CheckUnchanged());
-  auto tokenizer = BITTERN_TRY(std::move(read));
-  model::LoadOptions weights = options.weights;
-  BITTERN_TRY(SetWays(checkpoint, pool, options.layout_cache, &weights, &decisions));
-  auto model = BITTERN_TRY(
-      weights.ranks == nullptr
-          ? model::Model::Load(std::move(checkpoint), pool, &decisions, weights)
-          : LoadShared(std::move(checkpoint), options.overrides, pool, &decisions, weights));
+  BITTERN_TRY(formats::ArchitectureOf(checkpoint->metadata()));
+  const bool alone = options.weights.ranks == nullptr;
+  TokenizerReader reader(checkpoint, alone && pool.size() > 1);
+  Decisions decisions, of_weights;
+  const auto load = [&]() -> Result<model::Model> {
+    model::LoadOptions weights = options.weights;
+    if (weights.cancel == nullptr) weights.cancel = &reader.failed();
+    BITTERN_TRY(SetWays(*checkpoint, pool, options.layout_cache, &weights, &of_weights));
+    return alone
+               ? model::Model::Load(checkpoint, pool, &of_weights, weights)
+               : LoadShared(std::move(*checkpoint), options.overrides, pool, &of_weights, weights);
+  };
+  if (reader.failed()) return tl::unexpected(reader.Take(&decisions).error());
+  auto loaded_weights = load();
+  auto tokenizer = BITTERN_TRY(reader.Take(&decisions));
+  auto model = BITTERN_TRY(std::move(loaded_weights));
+  decisions.insert(decisions.end(), of_weights.begin(), of_weights.end());
   BITTERN_TRY(CheckVocabulary(model.config(), tokenizer));
   BITTERN_TRY(NotePooling(model, &decisions));
   auto loaded = std::make_shared<LoadedModel>(LoadedModel{

@@ -208,11 +208,14 @@ Result<PartScales> RepackPart(const StackPart& part, MatrixLayout layout, std::u
     RepackScratch scratch;
     if (!words) scratch.codes.resize(tile_rows * cols);
     if (!part.columns.empty()) scratch.panel.resize(TileBytes(layout, cols));
-    const Range range = team.Share(num_tiles);
-    for (std::size_t t = range.begin; t < range.end; ++t) {
-      auto done = RepackTileOf(part, layout, t, num_tiles, &scratch, scales.values.data(), tiles);
-      if (!done) return error.Report(t, std::move(done).error());
-    }
+    // Dealt out, since one thread may find more of its huge pages cleared already than another.
+    constexpr std::size_t kTilesAtOnce = 4;
+    team.Deal(num_tiles, kTilesAtOnce, [&](Range range) {
+      for (std::size_t t = range.begin; t < range.end; ++t) {
+        auto done = RepackTileOf(part, layout, t, num_tiles, &scratch, scales.values.data(), tiles);
+        if (!done) return error.Report(t, std::move(done).error());
+      }
+    });
   });
   if (auto read = std::move(error).Get(); !read) {
     return tl::unexpected(FirstBadRow(part, std::move(read).error()));
