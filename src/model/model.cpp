@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Configuration first, then the shares of ranks, then the weights. A file that was changed
+// meanwhile is refused as such, not for what its new bytes look like.
 #include "model/model.hpp"
 
 #include "model/rank_leader.hpp"

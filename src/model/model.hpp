@@ -34,9 +34,8 @@ class Tracer;
 class Model {
  public:
   /// Takes the checkpoint over (embeddings stay mapped) and repacks ternary matrices as `options`
-  /// says. `vocab_size` rows of the embedding
-  /// are checked by the caller against the tokenizer. Errors: kCorruptFile, kUnsupported,
-  /// kOutOfMemory; messages name the tensor or key.
+  /// says. The caller checks the rows of the embedding against the tokenizer. Errors:
+  /// kCorruptFile, kUnsupported, kOutOfMemory; messages name the tensor or key.
   [[nodiscard]] static Result<Model> Load(formats::Checkpoint checkpoint, ThreadPool& pool,
                                           Decisions* decisions, const LoadOptions& options = {});
   /// The same of a checkpoint that others read, too.
