@@ -2,7 +2,6 @@
 // Models of the C interface: loading, and what is known about one.
 #include <fmt/format.h>
 
-#include <atomic>
 #include <cstring>
 
 #include "base/json/json.hpp"
@@ -27,21 +26,6 @@ std::string Dump(const Json& json) {  // paths need not be UTF-8, JSON must
   return json.Dump();
 }
 
-/// Told of progress; remembers whether to stop.
-class Progress {
- public:
-  Progress(bittern_progress_fn function, void* user) : function_(function), user_(user) {}
-  void operator()(double done) {
-    if (function_ != nullptr && function_(user_, done) != 0) stop_.store(true);
-  }
-  [[nodiscard]] const std::atomic<bool>* stop() const noexcept { return &stop_; }
-
- private:
-  bittern_progress_fn function_;
-  void* user_;
-  std::atomic<bool> stop_ = false;
-};
-
 /// The end of all three ways to load. `object` may hold the file's bytes already; the handle is
 /// given out only when all has gone well.
 Result<void> Load(Result<formats::Checkpoint> checkpoint, const void* options,
@@ -50,9 +34,9 @@ Result<void> Load(Result<formats::Checkpoint> checkpoint, const void* options,
   const Settings settings = BITTERN_TRY(SettingsOf(options));
   std::unique_ptr<runtime::LayoutCache> cache;
   runtime::LoadOptions load = BITTERN_TRY(LoadOptionsOf(settings, &cache));
-  Progress progress(function, user);
-  load.weights.on_progress = [&](double done) { progress(done); };
-  load.weights.cancel = progress.stop();
+  if (function != nullptr) {
+    load.weights.on_progress = [=](double done) { return function(user, done) == 0; };
+  }
   auto opened = BITTERN_TRY(std::move(checkpoint));
   object->loaded = BITTERN_TRY(runtime::LoadedModel::Load(std::move(opened), load));
   LogDecisions(object->loaded->decisions);

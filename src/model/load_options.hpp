@@ -2,7 +2,6 @@
 // A user's choices about weights in memory. Nothing in here changes a bit of any result.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -67,10 +66,8 @@ struct LoadOptions {
   /// The processes that share the network out (runtime/shared_model.hpp); outlive the model. Null:
   /// this one has all.
   Ranks* ranks = nullptr;
-  /// Called with 0..1 while weights are prepared; may be empty.
-  std::function<void(double)> on_progress = {};
-  /// Set by any thread: loading ends with kCancelled before the next layer. May be null.
-  const std::atomic<bool>* cancel = nullptr;
+  /// Called with 0..1 after each layer; false ends loading with kCancelled. May be empty.
+  std::function<bool(double)> on_progress = {};
 };
 
 }  // namespace bittern::model

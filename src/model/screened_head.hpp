@@ -4,7 +4,7 @@
 // the head's weights are ternary, whole, as the kernels read them. A scan of the copy bounds every
 // logit from both sides. Rows that cannot be among the best are dropped; the few others are
 // computed from the head itself, as a full scan would. Same logits, same candidates, a third of the
-// memory traffic.
+// memory traffic. The copy may be made behind the first token, which reads the head instead.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,7 @@ struct DenseMatrix;
 
 /// How far a copy is that is made behind the first token.
 enum class CopyStage : std::uint8_t {
-  kUntouched,
+  kUntouched,   ///< no pass has wanted it
   kWanted,      ///< by a pass that read the head instead
   kInWork,      ///< a team makes it; other passes read the head
   kMade,        ///< from here on it is immutable
@@ -38,6 +38,7 @@ enum class CopyStage : std::uint8_t {
 /// A pass's part in that.
 enum class CopyTurn : std::uint8_t { kReadHead, kMakeCopy, kUseCopy };
 
+/// Immutable once it is made.
 struct ScreenedHead {
   std::size_t rows = 0, cols = 0;
   std::size_t padded_cols = 0;                       ///< quant::ScreenCols(cols); with codes, 128s
@@ -72,7 +73,7 @@ struct ScreenedHead {
   /// The turn of a pass that wants the best logits of `vectors` tokens: the first one reads the
   /// head, if that is one token, and the next one makes the copy. Any thread, once a pass.
   [[nodiscard]] CopyTurn NextTurn(std::size_t vectors) noexcept;
-  /// Whether rows that a pass reads of the head will not be read all the time. Any thread.
+  /// Whether the head's rows need not stay in memory: the copy will be made. Any thread.
   [[nodiscard]] bool WillBeMade() const noexcept {
     return rows_done && stage->load(std::memory_order_relaxed) != CopyStage::kImpossible;
   }

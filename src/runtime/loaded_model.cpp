@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/memory/huge_pages.hpp"
+#include "base/os/signals.hpp"
 #include "formats/architecture.hpp"
 #include "kernels/registry.hpp"
 #include "model/matrix_layout.hpp"
@@ -76,13 +77,14 @@ Result<void> NotePooling(const model::Model& model, Decisions* decisions) {
   return {};
 }
 
-/// A tokenizer that is read while the weights are prepared: that takes one thread, while those of
-/// the pool wait for memory now and then.
+/// Reads a tokenizer while others prepare the weights. It takes one thread, and the threads of the
+/// pool leave it time, since they wait for memory and for each other.
 class TokenizerReader {
  public:
   /// Begins, on a thread of its own if `beside`, else here.
   TokenizerReader(std::shared_ptr<const formats::Checkpoint> checkpoint, bool beside)
       : checkpoint_(std::move(checkpoint)) {
+    const os::SignalsBlocked blocked;  // they belong to threads of the program
     try {
       done_ = std::async(beside ? std::launch::async : std::launch::deferred, [this] { Read(); });
       if (!beside) done_.wait();
@@ -94,7 +96,7 @@ class TokenizerReader {
   TokenizerReader& operator=(const TokenizerReader&) = delete;
 
   /// Set where there will be no tokenizer. Any thread.
-  [[nodiscard]] const std::atomic<bool>& failed() const noexcept { return failed_; }
+  [[nodiscard]] bool failed() const noexcept { return failed_; }
   /// Waits. Errors as Tokenizer::FromMetadata has them, or the file was changed.
   Result<tokenizer::Tokenizer> Take(Decisions* decisions) {
     if (done_.valid()) done_.get();
@@ -134,7 +136,10 @@ Result<std::shared_ptr<const LoadedModel>> LoadUnnamed(formats::Checkpoint opene
   Decisions decisions, of_weights;
   const auto load = [&]() -> Result<model::Model> {
     model::LoadOptions weights = options.weights;
-    if (weights.cancel == nullptr) weights.cancel = &reader.failed();
+    weights.on_progress = [&](double done) {  // no weights are wanted without a tokenizer
+      return !reader.failed() &&
+             (!options.weights.on_progress || options.weights.on_progress(done));
+    };
     BITTERN_TRY(SetWays(*checkpoint, pool, options.layout_cache, &weights, &of_weights));
     return alone
                ? model::Model::Load(checkpoint, pool, &of_weights, weights)

@@ -113,6 +113,7 @@ Result<std::shared_ptr<const runtime::LoadedModel>> LoadModel(const ModelOptions
   ProgressLine progress;
   const auto show = [&](double fraction) {
     progress.ShowIfSlow(fmt::format("loading {}: {:.0f} %", path, 100 * fraction));
+    return true;
   };
   auto model = runtime::LoadedModel::Load(std::move(checkpoint),
                                           {.overrides = options.overrides,

@@ -398,14 +398,12 @@ Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const Model
                 .arena = arena,
                 .shares = weights.shares};
   for (int i = 0; i < c.num_layers; ++i) {
-    if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed)) {
-      return Fail(ErrorCode::kCancelled, "cancelled while loading");
-    }
     weights.layers.push_back(BITTERN_TRY(LoadLayer(loader, i)));
     BITTERN_TRY(arena.WriteOut());
     weights.has_groups = weights.has_groups || HasGroups(weights.layers.back());
-    if (options.on_progress) {
-      options.on_progress(static_cast<double>(i + 2) / (c.num_layers + 1));
+    const double done = static_cast<double>(i + 2) / (c.num_layers + 1);
+    if (options.on_progress && !options.on_progress(done)) {
+      return Fail(ErrorCode::kCancelled, "cancelled while loading");
     }
   }
   ReportDeadNeurons(weights, c, decisions);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the copy of a head, while loading or behind the first token. All threads of a pool read its
-// rows once, in tiles of 16; what was read of a mapped file is let go on the way, so that the head
-// does not stay resident.
+// Makes the copy of a head, while loading or behind the first token. The threads of a pool share
+// its rows, in tiles of 16. The pages of a mapped file are let go once they are read, so that the
+// head does not stay in memory.
 #include "model/screened_head.hpp"
 
 #include <algorithm>
