@@ -110,13 +110,39 @@ TEST(LoadedModel, TellsWhatTheFileDoesNotSay) {
 }
 
 TEST(LoadedModel, ReportsProgressUpToTheEnd) {
-  std::vector<double> seen;
+  for (const int threads : {1, 2}) {
+    std::vector<double> seen;
+    const auto note = [&](double x) {
+      seen.push_back(x);
+      return true;
+    };
+    const auto model = Load({.num_threads = threads, .weights = {.on_progress = note}});
+    ASSERT_FALSE(seen.empty());
+    EXPECT_TRUE(std::ranges::is_sorted(seen));
+    EXPECT_GE(seen.front(), 0);
+    EXPECT_EQ(seen.back(), 1);
+  }
+}
+
+TEST(LoadedModel, EndsWhereProgressSaysSo) {
+  int calls = 0;
+  const auto stop = [&](double) { return ++calls < 2; };
   const auto model =
-      Load({.num_threads = 1, .weights = {.on_progress = [&](double x) { seen.push_back(x); }}});
-  ASSERT_FALSE(seen.empty());
-  EXPECT_TRUE(std::ranges::is_sorted(seen));
-  EXPECT_GE(seen.front(), 0);
-  EXPECT_EQ(seen.back(), 1);
+      LoadedModel::Load(kModel, {.num_threads = 2, .weights = {.on_progress = stop}});
+  ASSERT_FALSE(model.has_value());
+  EXPECT_EQ(model.error().code, ErrorCode::kCancelled);
+  EXPECT_EQ(calls, 2);
+}
+
+// The tokenizer is read beside the weights; what is wrong with it is said as if it came first.
+TEST(LoadedModel, SaysWhatIsWrongWithTheTokenizer) {
+  for (const int threads : {1, 2}) {
+    const auto model = LoadedModel::Load(
+        kModel, {.overrides = {"tokenizer.ggml.model=str:nonsense"}, .num_threads = threads});
+    ASSERT_FALSE(model.has_value());
+    EXPECT_NE(model.error().message.find("tokenizer.ggml.model"), std::string::npos)
+        << model.error().message;
+  }
 }
 
 TEST(Session, RefusesOptionsOutOfRange) {
