@@ -56,6 +56,14 @@ def mirror(release):
     return found[0] if found else None
 
 
+def private_mounts():
+    """Begins this program again where its mounts are its own: they end with it, whatever ends it. A `/dev` that stays
+    mounted in a root is this machine's, and whoever deletes the root later deletes that."""
+    if os.environ.get("BITTERN_PRIVATE_MOUNTS") != "1":
+        os.environ["BITTERN_PRIVATE_MOUNTS"] = "1"
+        os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable, *sys.argv])
+
+
 def make_base(folder, system):
     """A minimal system, Debian 12 with updates where this machine has them."""
     base = os.path.join(folder, "base" if system == "debian-12" else f"base-{system}")
@@ -291,6 +299,7 @@ def main():
     if os.geteuid() != 0 or not shutil.which("debootstrap"):
         say("bare roots SKIPPED: they need root's rights and debootstrap")
         return 0
+    private_mounts()
     os.makedirs(options.work, exist_ok=True)
     cases = options.cases or [*CASES, *WITH_BUILD]
     for case in cases:

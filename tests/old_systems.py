@@ -20,7 +20,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "hub"))
-from bare_root import SOURCE, mirror, output, say  # noqa: E402
+from bare_root import SOURCE, mirror, output, private_mounts, say  # noqa: E402
 from hub_server import Hub, make_certificate, sha256  # noqa: E402
 
 MODEL = pathlib.Path(SOURCE) / "models" / "pocket-3-i2s.gguf"
@@ -178,6 +178,7 @@ def main():
     if os.geteuid() != 0 or not shutil.which("debootstrap"):
         say("old systems SKIPPED: they need root's rights and debootstrap")
         return 0
+    private_mounts()
     shutil.rmtree(options.work, ignore_errors=True)
     os.makedirs(options.work)
     options.certificate = make_certificate(pathlib.Path(options.work))

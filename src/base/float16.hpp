@@ -9,20 +9,17 @@
 namespace bittern {
 
 /// IEEE 754 binary16 -> binary32, exact; a signalling NaN becomes quiet (as vcvtph2ps does).
+/// Without a branch: compilers make vector code of a loop over it.
 [[nodiscard]] constexpr float HalfToFloat(std::uint16_t half) noexcept {
-  const std::uint32_t sign = std::uint32_t{half & 0x8000u} << 16;
-  const std::uint32_t exponent = (half >> 10) & 0x1fu;
-  const std::uint32_t mantissa = half & 0x3ffu;
-  if (exponent == 31) {
-    return std::bit_cast<float>(sign | 0x7f800000u | (mantissa != 0 ? 0x400000u : 0) |
-                                (mantissa << 13));
-  }
-  if (exponent != 0) {
-    return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (mantissa << 13));
-  }
-  // Subnormal: mantissa * 2^-24, exact in float.
-  const float magnitude = static_cast<float>(mantissa) * 0x1p-24f;
-  return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(magnitude));
+  const std::uint32_t sign = std::uint32_t{half & 0x8000u} << 16, rest = half & 0x7fffu;
+  // Subnormal: mantissa * 2^-24, exact in float. No operand or result is subnormal.
+  const float small = static_cast<float>(static_cast<std::int32_t>(rest)) * 0x1p-24f;
+  const std::uint32_t is_small = 0u - std::uint32_t{rest < 0x400u};
+  std::uint32_t bits = (rest << 13) + (112u << 23);
+  bits = (bits & ~is_small) | (std::bit_cast<std::uint32_t>(small) & is_small);
+  bits += std::uint32_t{rest >= 0x7c00u} * (112u << 23);  // infinity or NaN
+  bits |= std::uint32_t{rest > 0x7c00u} << 22;
+  return std::bit_cast<float>(sign | bits);
 }
 
 /// binary32 -> binary16, round to nearest, ties to even; overflow gives infinity.

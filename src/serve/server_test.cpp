@@ -149,6 +149,22 @@ TEST(ServerTest, AnswersAreTheSameInAnyCompany) {
   EXPECT_EQ(one.ActiveInTheEnd(), 0U);
 }
 
+/// Asked before the hash of the weights is known, as a rule: the receipt waits for it.
+TEST(ServerTest, ReceiptsAndTheirCheckWaitForTheHash) {
+  const std::string body =
+      R"({"prompt": "In the beginning", "max_tokens": 4, "seed": 7, "receipt": true})";
+  OneModel one;
+  OnThreads([&](int) {
+    const Answer answer = one.client->Post("/v1/completions", body);
+    ASSERT_EQ(answer.status, 200) << answer.body;
+    EXPECT_THAT(answer.body, HasSubstr("\"model_hash\":\"" + **one.service->model_hash().Known()));
+    const Answer checked = one.client->Post("/verify", answer.body);
+    EXPECT_THAT(checked.body, HasSubstr("\"identical\":true"));
+  });
+  const Answer later = one.client->Post("/v1/completions", CompletionBody("Lo,", 2, false));
+  EXPECT_THAT(later.body, HasSubstr("\"system_fingerprint\":\"bittern-"));
+}
+
 struct WrongRequest {
   const char *method, *path, *body;
   int status;

@@ -26,7 +26,26 @@ namespace {
 
 using formats::TensorId;
 
+using GoOn = std::function<bool()>;
 constexpr std::size_t kRowsHashedAtOnce = 32;
+
+Result<void> GoOnOr(const GoOn& go_on) {
+  if (!go_on || go_on()) return {};
+  return Fail(ErrorCode::kCancelled, "the hash of the weights was given up");
+}
+
+/// A byte counts up to 255 matches, so that vectors need not widen.
+std::size_t CountOf(std::uint8_t code, std::span<const std::uint8_t> codes) {
+  std::size_t found = 0;
+  while (!codes.empty()) {
+    const auto part = codes.first(std::min<std::size_t>(codes.size(), 255));
+    std::uint8_t few = 0;
+    for (const std::uint8_t one : part) few = static_cast<std::uint8_t>(few + (one == code));
+    found += few;
+    codes = codes.subspan(part.size());
+  }
+  return found;
+}
 
 /// Scales as (how many weights in a row share one, which one): the grain of the file is gone.
 class ScaleRuns {
@@ -66,7 +85,7 @@ Result<std::vector<std::uint32_t>> OrderOf(const formats::Checkpoint& file,
 }
 
 Result<std::string> HashTernary(const formats::Checkpoint& file, const formats::Tensor& tensor,
-                                const formats::TernarySource& source) {
+                                const formats::TernarySource& source, const GoOn& go_on) {
   const auto order = BITTERN_TRY(OrderOf(file, tensor));
   const std::size_t rows = source.rows(), cols = source.cols(), group = source.group_cols();
   const std::size_t at_once = order.empty() ? kRowsHashedAtOnce : 1;
@@ -77,15 +96,14 @@ Result<std::string> HashTernary(const formats::Checkpoint& file, const formats::
   for (std::size_t first = 0; first < rows; first += at_once) {
     const std::size_t count = std::min(at_once, rows - first);
     const std::size_t from = order.empty() ? first : order[first];
+    if (first % kRowsHashedAtOnce == 0) BITTERN_TRY(GoOnOr(go_on));
     BITTERN_TRY(source.ReadRows(from, count, codes.data(), scales.data()));
     hash.Add(std::as_bytes(std::span(codes).first(count * cols)));
     for (std::size_t r = 0; r < count; ++r) {
       const auto row = std::span(codes).subspan(r * cols, cols);
       for (std::size_t c = 0; c < cols; c += group) {
         const auto part = row.subspan(c, std::min(group, cols - c));
-        const auto zeros = std::ranges::count(part, std::uint8_t{1});
-        runs.Add(part.size() - static_cast<std::size_t>(zeros),
-                 scales[r * source.scales_per_row() + c / group]);
+        runs.Add(part.size() - CountOf(1, part), scales[r * source.scales_per_row() + c / group]);
       }
     }
   }
@@ -97,11 +115,12 @@ Result<std::string> HashFloats(std::span<const float> values) {
   return fmt::format("{} {}", values.size(), HashOf(std::as_bytes(values)));
 }
 
-Result<std::string> HashDense(const DenseMatrix& matrix) {
+Result<std::string> HashDense(const DenseMatrix& matrix, const GoOn& go_on) {
   const auto dequantize = quant::DequantizeRowFor(matrix.format);
   std::vector<float> row(matrix.cols);
   Hash128 hash;
   for (std::size_t r = 0; r < matrix.rows; ++r) {
+    if (r % kRowsHashedAtOnce == 0) BITTERN_TRY(GoOnOr(go_on));
     dequantize(matrix.row(r), matrix.cols, row.data());
     hash.Add(std::as_bytes(std::span(row)));
   }
@@ -158,7 +177,8 @@ namespace {
 /// A part of the fingerprint before it is computed.
 struct Task {
   std::string name;
-  std::function<Result<std::string>()> text;
+  std::function<Result<std::string>(const GoOn&)> text;  ///< none: that of the task `same_as`
+  std::size_t same_as = 0;
 };
 
 /// Every tensor is read from the file again: what loading made of it (neurons left out, rows moved)
@@ -170,15 +190,20 @@ class TaskList {
     const formats::Checkpoint& file = model.checkpoint();
     auto opener = BITTERN_TRY(formats::TernaryOpener::Create(file, &ignored));
     TaskList list(model, std::move(opener));
-    list.Add("config", [&model] { return ConfigText(model); });
-    BITTERN_TRY(list.Dense(TensorId::kTokenEmbd, TensorId::kTokenEmbd));
+    list.Add("config", [&model](const GoOn&) { return ConfigText(model); });
+    const std::size_t embedding = list.tasks_.size();
+    BITTERN_TRY(list.Dense(TensorId::kTokenEmbd));
     for (int i = 0; i < model.config().num_layers; ++i) {
       for (const formats::TensorSpec& spec : formats::kNetworkTensors) {
         if (spec.of_layer() && HasTensor(model.config(), spec, i)) BITTERN_TRY(list.Add(spec, i));
       }
     }
     BITTERN_TRY(list.Norm(TensorId::kOutputNorm, 0));
-    BITTERN_TRY(list.Dense(TensorId::kOutput, HeadTensor(file)));
+    if (HeadTensor(file) == TensorId::kTokenEmbd) {
+      list.tasks_.push_back({PartOf(TensorId::kOutput, 0), {}, embedding});
+    } else {
+      BITTERN_TRY(list.Dense(TensorId::kOutput));
+    }
     return list;
   }
   [[nodiscard]] const std::vector<Task>& tasks() const { return tasks_; }
@@ -187,8 +212,8 @@ class TaskList {
   TaskList(const Model& model, formats::TernaryOpener opener)
       : model_(model), opener_(std::move(opener)), binder_(model.checkpoint()) {}
 
-  void Add(std::string name, std::function<Result<std::string>()> text) {
-    tasks_.push_back({std::move(name), std::move(text)});
+  void Add(std::string name, std::function<Result<std::string>(const GoOn&)> text) {
+    tasks_.push_back({std::move(name), std::move(text), 0});
   }
 
   /// "blk.3.attn_q": a part's name.
@@ -201,21 +226,22 @@ class TaskList {
     if (of_layer.ternary()) return Ternary(of_layer.id, layer);
     if (of_layer.kind == formats::TensorKind::kNorm) return Norm(of_layer.id, layer);
     auto values = BITTERN_TRY(BindFloats(binder_, model_.config(), of_layer.id, layer));
-    Add(PartOf(of_layer.id, layer), [values = std::move(values)] { return HashFloats(values); });
+    Add(PartOf(of_layer.id, layer),
+        [values = std::move(values)](const GoOn&) { return HashFloats(values); });
     return {};
   }
 
   Result<void> Norm(TensorId id, int layer) {
     auto values = BITTERN_TRY(BindNorm(binder_, model_.config(), id, layer));
-    Add(PartOf(id, layer), [values = std::move(values)] { return HashFloats(values); });
+    Add(PartOf(id, layer),
+        [values = std::move(values)](const GoOn&) { return HashFloats(values); });
     return {};
   }
 
-  /// A part that has another tensor's values where a head is tied.
-  Result<void> Dense(TensorId part, TensorId id) {
+  Result<void> Dense(TensorId id) {
     auto bound = BITTERN_TRY(BindDense(binder_, id, model_.config()));
     const auto matrix = std::make_shared<const DenseMatrix>(std::move(bound));
-    Add(PartOf(part, 0), [matrix] { return HashDense(*matrix); });
+    Add(PartOf(id, 0), [matrix](const GoOn& go_on) { return HashDense(*matrix, go_on); });
     return {};
   }
 
@@ -225,8 +251,8 @@ class TaskList {
     const formats::Tensor* tensor = file.Find(name);
     if (tensor == nullptr) return Fail(ErrorCode::kInternal, name + " is gone");
     auto source = BITTERN_TRY(opener_.Open(*tensor));
-    Add(PartOf(id, layer), [&file, tensor, source = std::move(source)] {
-      return HashTernary(file, *tensor, source).map_error([&](Error error) {
+    Add(PartOf(id, layer), [&file, tensor, source = std::move(source)](const GoOn& go_on) {
+      return HashTernary(file, *tensor, source, go_on).map_error([&](Error error) {
         error.message = TensorPrefix(tensor->name) + error.message;
         return error;
       });
@@ -241,26 +267,28 @@ class TaskList {
 };
 
 /// A task's text; a thread of the pool must not throw.
-Result<std::string> RunTask(const Task& task) {
+Result<std::string> RunTask(const Task& task, const GoOn& go_on) {
   try {
-    return task.text();
+    return task.text ? task.text(go_on) : std::string();
   } catch (const std::bad_alloc&) {
     return Fail(ErrorCode::kOutOfMemory, "not enough memory to hash " + task.name);
   }
 }
 
-Result<Fingerprint> Compute(const Model& model, ThreadPool& pool) {
+Result<Fingerprint> Compute(const Model& model, ThreadPool& pool, const GoOn& go_on) {
   const TaskList list = BITTERN_TRY(TaskList::Create(model));
   const std::vector<Task>& tasks = list.tasks();
   std::vector<std::optional<Result<std::string>>> texts(tasks.size());
   std::atomic<std::size_t> next{0};
   pool.Run([&](Team&) {
-    for (std::size_t i; (i = next.fetch_add(1)) < tasks.size();) texts[i] = RunTask(tasks[i]);
+    for (std::size_t i; (i = next.fetch_add(1)) < tasks.size();) {
+      texts[i] = RunTask(tasks[i], go_on);
+    }
   });
   Fingerprint print;
   std::string all;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    const std::string text = BITTERN_TRY(std::move(*texts[i]));
+    const std::string text = BITTERN_TRY(*texts[tasks[i].text ? i : tasks[i].same_as]);
     print.parts.push_back({tasks[i].name, HashOf(text)});
     all += fmt::format("{} {}\n", print.parts.back().name, print.parts.back().hash);
   }
@@ -270,8 +298,8 @@ Result<Fingerprint> Compute(const Model& model, ThreadPool& pool) {
 
 }  // namespace
 
-Result<Fingerprint> FingerprintOf(const Model& model, ThreadPool& pool) {
-  auto print = Compute(model, pool);
+Result<Fingerprint> FingerprintOf(const Model& model, ThreadPool& pool, const GoOn& go_on) {
+  auto print = Compute(model, pool, go_on);
   BITTERN_TRY(model.checkpoint().CheckUnchanged());
   return print;
 }

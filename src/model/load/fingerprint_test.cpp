@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <set>
 
@@ -134,6 +135,22 @@ TEST(Fingerprint, ScalesOfTheStreamAndTheOrderOfTheRotationShow) {
   }
   EXPECT_EQ(hashes.size(), 4u);
   EXPECT_NE(HashOfModel(SmallModel("hunyuan-dense")), HashOfModel(SmallModel("qwen3")));
+}
+
+TEST(Fingerprint, TheCallerMayGiveItUp) {
+  SmallModel small = ModelToTransform("bitnet-b1.58");
+  auto pool = ThreadPool::Create(2).value();
+  const Model model = load_test::LoadGood(small, pool);
+  std::atomic<int> asked{0};
+  const auto whole = FingerprintOf(model, pool, [&] { return ++asked, true; });
+  ASSERT_TRUE(whole.has_value());
+  EXPECT_EQ(whole->hash, HashOfModel(small));
+  // The embedding and six tensors or more of a layer.
+  EXPECT_GT(asked.load(), 7 * model.config().num_layers);
+  std::atomic<int> left{asked.load() / 2};
+  const auto part = FingerprintOf(model, pool, [&] { return --left >= 0; });
+  ASSERT_FALSE(part.has_value());
+  EXPECT_EQ(part.error().code, ErrorCode::kCancelled);
 }
 
 TEST(Fingerprint, AFileThatChangedIsAnError) {

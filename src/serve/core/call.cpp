@@ -135,10 +135,10 @@ runtime::Request Call::MakeRequest(std::size_t index, std::vector<TokenId> promp
   return request;
 }
 
-/// Notes everything of a receipt that is known before the answer.
+/// Notes everything of a receipt that is known before the answer. REQUIRES: the hash is known.
 void Call::PrepareReceipt(const runtime::Request& request) {
   receipts_.push_back({.model = service_->options().model_name,
-                       .model_hash = service_->model_hash(),
+                       .model_hash = **service_->model_hash().Known(),
                        .arithmetic = proof::ArithmeticName(service_->options().engine.kv_type),
                        .context_length = service_->engine().context_length(),
                        .prompt = request.prompt,
@@ -247,6 +247,24 @@ void Call::Finish() {
   }
 }
 
+/// As StartCall, once the hash of the weights is known, which a receipt holds.
+void StartWithHash(Service* service, TextRequest request, std::unique_ptr<AnswerShape> shape,
+                   std::shared_ptr<Exchange> exchange) {
+  struct Waiting {
+    TextRequest request;
+    std::unique_ptr<AnswerShape> shape;
+  };
+  const auto waiting = std::make_shared<Waiting>(Waiting{std::move(request), std::move(shape)});
+  service->slow_worker().Post([service, waiting, exchange = std::move(exchange)] {
+    if (exchange->gone().load()) return;
+    const Result<std::string>& hash = service->model_hash().Wait();
+    if (!hash.has_value()) {
+      return exchange->Reply(waiting->shape->Refusal(ApiErrorOf(hash.error())));
+    }
+    StartCall(service, std::move(waiting->request), std::move(waiting->shape), exchange);
+  });
+}
+
 }  // namespace
 
 /// The sampler is created only to see whether its options are good.
@@ -283,6 +301,10 @@ void StartCall(Service* service, TextRequest request, std::unique_ptr<AnswerShap
   }
   // Answers that show control tokens depend on an option that no receipt holds.
   if (service->options().receipts && !request.options.render_special) request.receipt = true;
+  if (const auto* hash = service->model_hash().Known();
+      request.receipt && (hash == nullptr || !hash->has_value())) {
+    return StartWithHash(service, std::move(request), std::move(shape), std::move(exchange));
+  }
   const std::size_t sequences = request.sequences();
   const ServiceOptions& options = service->options();
   const int most = options.engine.max_sequences + options.most_waiting;

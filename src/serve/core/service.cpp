@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "base/threads/thread_pool.hpp"
-#include "model/load/fingerprint.hpp"
 #include "model/numerics.hpp"
 
 namespace bittern::serve {
@@ -13,13 +12,6 @@ namespace {
 /// 0 in the options means: as many threads as the machine is good for.
 int ThreadsOf(const ServiceOptions& options) {
   return options.engine.num_threads > 0 ? options.engine.num_threads : DefaultThreadCount();
-}
-
-/// Hashes all weights. The threads are its own: the engine's do not exist yet.
-Result<std::string> ModelHash(const model::Model& model, int num_threads) {
-  auto pool = BITTERN_TRY(ThreadPool::Create(num_threads));
-  auto print = BITTERN_TRY(model::FingerprintOf(model, pool));
-  return std::move(print.hash);
 }
 
 }  // namespace
@@ -39,14 +31,20 @@ Result<std::unique_ptr<Service>> Service::Create(std::shared_ptr<const runtime::
     service->no_chat_ = std::move(chat).error();
   }
   service->started_ = std::time(nullptr);
-  service->model_hash_ = BITTERN_TRY(ModelHash(model->model, ThreadsOf(options)));
   service->engine_ = BITTERN_TRY(runtime::EngineThread::Create(model, options.engine));
   service->engine_->Start();
   service->model_ = std::move(model);
   service->options_ = std::move(options);
-  service->fingerprint_ =
-      fmt::format("bittern-{}-{}", model::kNumericsVersion, service->model_hash_.substr(0, 12));
+  service->model_hash_ = std::make_unique<WeightHash>(
+      service->model_, ThreadsOf(service->options_),
+      [engine = service->engine_.get()] { return engine->active() > 0; });
   return service;
+}
+
+std::optional<std::string> Service::fingerprint() const {
+  const Result<std::string>* hash = model_hash_->Known();
+  if (hash == nullptr || !hash->has_value()) return std::nullopt;
+  return fmt::format("bittern-{}-{}", model::kNumericsVersion, (*hash)->substr(0, 12));
 }
 
 void Service::SetSlotTokens(int slot, std::vector<runtime::TokenId> tokens) {

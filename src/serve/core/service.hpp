@@ -19,6 +19,7 @@
 #include "runtime/chat/chat_prompt.hpp"
 #include "runtime/engine/engine_thread.hpp"
 #include "serve/core/histogram.hpp"
+#include "serve/core/weight_hash.hpp"
 #include "serve/core/worker.hpp"
 
 namespace bittern::serve {
@@ -58,8 +59,8 @@ struct ActiveSequence {
 /// Any thread.
 class Service {
  public:
-  /// Errors as Engine::Create and model::FingerprintOf. A model without a chat template is none:
-  /// chat() is null then.
+  /// Does not wait for the hash of the weights. Errors as Engine::Create. A model without a chat
+  /// template is none: chat() is null then.
   [[nodiscard]] static Result<std::unique_ptr<Service>> Create(
       std::shared_ptr<const runtime::LoadedModel> model, ServiceOptions options,
       Decisions* decisions);
@@ -67,7 +68,11 @@ class Service {
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
   /// Each of the two threads may have work for the other one: the slow one ends first.
-  ~Service() { slow_worker_->Stop(); }
+  /// The hash comes first: tasks of the slow one may wait for it.
+  ~Service() {
+    if (model_hash_) model_hash_->Stop();
+    slow_worker_->Stop();
+  }
 
   [[nodiscard]] const runtime::LoadedModel& model() const noexcept { return *model_; }
   [[nodiscard]] const std::shared_ptr<const runtime::LoadedModel>& shared_model() const noexcept {
@@ -105,10 +110,12 @@ class Service {
   /// For what takes as long as a prompt but is no sequence: other requests are read meanwhile.
   [[nodiscard]] Worker& slow_worker() noexcept { return *slow_worker_; }
   [[nodiscard]] std::time_t started() const noexcept { return started_; }
-  /// model::Fingerprint::hash of the model.
-  [[nodiscard]] const std::string& model_hash() const noexcept { return model_hash_; }
-  /// Tells model and arithmetic: answers with the same one are the same.
-  [[nodiscard]] const std::string& fingerprint() const noexcept { return fingerprint_; }
+  /// model::Fingerprint::hash of the model, which takes some seconds to compute. Only the slow
+  /// worker may wait for it.
+  [[nodiscard]] WeightHash& model_hash() const noexcept { return *model_hash_; }
+  /// Tells model and arithmetic: answers with the same one are the same. None until the hash of the
+  /// weights is known.
+  [[nodiscard]] std::optional<std::string> fingerprint() const;
 
   /// The tokens of the last answer of a slot, 0 to max_sequences - 1; `slot` < 0: the next one in
   /// turn. See api/llama/slots.hpp.
@@ -126,7 +133,6 @@ class Service {
   ServiceOptions options_;
   std::optional<runtime::ChatPrompt> chat_ = {};
   std::optional<Error> no_chat_ = {};
-  std::string model_hash_, fingerprint_;
   ServiceCounters counters_;
   std::time_t started_ = 0;
   mutable std::mutex mutex_;
@@ -135,7 +141,8 @@ class Service {
   std::size_t next_slot_ = 0;
   std::map<std::uint64_t, std::shared_ptr<ActiveSequence>> active_ = {};
   std::unique_ptr<Worker> slow_worker_ = std::make_unique<Worker>();
-  std::unique_ptr<runtime::EngineThread> engine_ = {};  // last: its thread ends first
+  std::unique_ptr<runtime::EngineThread> engine_ = {};
+  std::unique_ptr<WeightHash> model_hash_ = {};  // asks the engine
 };
 
 }  // namespace bittern::serve

@@ -106,12 +106,13 @@ Json PieceJson(std::string_view bytes) {
   return list;
 }
 
-/// Takes as long as reading the answers does.
+/// Takes as long as reading the answers does, and as the hash of the weights where that is not
+/// known.
 Result<void> VerifyAll(Service* service, const std::vector<proof::ReadReceipt>& receipts,
                        const std::shared_ptr<Exchange>& exchange) {
-  const auto verdict =
-      BITTERN_TRY(proof::VerifyReceipts(service->shared_model(), service->model_hash(), receipts,
-                                        service->options().engine.num_threads));
+  const std::string hash = BITTERN_TRY(service->model_hash().Wait());
+  const auto verdict = BITTERN_TRY(proof::VerifyReceipts(service->shared_model(), hash, receipts,
+                                                         service->options().engine.num_threads));
   exchange->Reply({.body = Dump({{"identical", verdict.identical}, {"what", verdict.what}})});
   return {};
 }

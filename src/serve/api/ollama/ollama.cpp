@@ -43,15 +43,17 @@ Json Details(const Service& service) {
           {"families", {family}}, {"parameter_size", ""}, {"quantization_level", "ternary"}};
 }
 
-/// A model as /api/tags and /api/ps list it. "digest" is the hash of the weights.
+/// A model as /api/tags and /api/ps list it. "digest" is the hash of the weights; empty until it is
+/// known.
 Json ModelEntry(const Service& service) {
   std::string name = service.options().model_name;
   if (name.find(':') == name.npos) name += kLatest;
+  const Result<std::string>* hash = service.model_hash().Known();
   return {{"name", name},
           {"model", name},
           {"modified_at", TimeText(service.started())},
           {"size", service.model().model.checkpoint().file_bytes()},
-          {"digest", service.model_hash()},
+          {"digest", hash != nullptr ? hash->value_or("") : ""},
           {"details", Details(service)}};
 }
 

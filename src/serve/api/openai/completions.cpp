@@ -123,7 +123,7 @@ class OpenAiShape : public AnswerShape {
             {"object", object},
             {"created", created_},
             {"model", model_},
-            {"system_fingerprint", fingerprint_}};
+            {"system_fingerprint", fingerprint_ ? Json(*fingerprint_) : Json()}};
   }
   [[nodiscard]] std::string Chunk(std::size_t choice, Json delta, const TokenList& tokens) {
     return Event(ChunkJson(choice, std::move(delta), tokens));
@@ -159,7 +159,9 @@ class OpenAiShape : public AnswerShape {
   }
 
   const tokenizer::Tokenizer& tokenizer_;
-  std::string model_, fingerprint_, id_;
+  std::string model_;
+  std::optional<std::string> fingerprint_;
+  std::string id_;
   std::time_t created_;
   std::size_t choices_, sequences_;
   std::vector<std::size_t> offsets_;  // of each sequence: characters of the tokens shown
