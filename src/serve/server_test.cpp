@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/json/json.hpp"
+#include "serve/core/weight_hash.hpp"
 #include "serve/in_process_client_for_test.hpp"
 
 namespace bittern::serve {

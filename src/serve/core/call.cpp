@@ -12,6 +12,7 @@
 #include "proof/receipt/receipt.hpp"
 #include "runtime/prompt_check.hpp"
 #include "runtime/sampling/sampler.hpp"
+#include "serve/core/weight_hash.hpp"
 
 namespace bittern::serve {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "base/threads/thread_pool.hpp"
 #include "model/numerics.hpp"
+#include "serve/core/weight_hash.hpp"
 
 namespace bittern::serve {
 namespace {
@@ -39,6 +40,13 @@ Result<std::unique_ptr<Service>> Service::Create(std::shared_ptr<const runtime::
       service->model_, ThreadsOf(service->options_),
       [engine = service->engine_.get()] { return engine->active() > 0; });
   return service;
+}
+
+Service::Service() = default;
+
+Service::~Service() {
+  if (model_hash_) model_hash_->Stop();
+  slow_worker_->Stop();
 }
 
 std::optional<std::string> Service::fingerprint() const {

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <ctime>
 #include <map>
@@ -19,10 +18,11 @@
 #include "runtime/chat/chat_prompt.hpp"
 #include "runtime/engine/engine_thread.hpp"
 #include "serve/core/histogram.hpp"
-#include "serve/core/weight_hash.hpp"
 #include "serve/core/worker.hpp"
 
 namespace bittern::serve {
+
+class WeightHash;
 
 struct ServiceOptions {
   std::string model_name;  ///< as answers tell it
@@ -67,12 +67,8 @@ class Service {
 
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
-  /// Each of the two threads may have work for the other one: the slow one ends first.
-  /// The hash comes first: tasks of the slow one may wait for it.
-  ~Service() {
-    if (model_hash_) model_hash_->Stop();
-    slow_worker_->Stop();
-  }
+  /// The hash ends first, then the slow worker, which may wait for it, then the engine.
+  ~Service();
 
   [[nodiscard]] const runtime::LoadedModel& model() const noexcept { return *model_; }
   [[nodiscard]] const std::shared_ptr<const runtime::LoadedModel>& shared_model() const noexcept {
@@ -127,7 +123,7 @@ class Service {
   [[nodiscard]] std::vector<std::shared_ptr<const ActiveSequence>> active() const;
 
  private:
-  Service() = default;
+  Service();
 
   std::shared_ptr<const runtime::LoadedModel> model_;
   ServiceOptions options_;
@@ -142,7 +138,7 @@ class Service {
   std::map<std::uint64_t, std::shared_ptr<ActiveSequence>> active_ = {};
   std::unique_ptr<Worker> slow_worker_ = std::make_unique<Worker>();
   std::unique_ptr<runtime::EngineThread> engine_ = {};
-  std::unique_ptr<WeightHash> model_hash_ = {};  // asks the engine
+  std::unique_ptr<WeightHash> model_hash_;  // asks the engine
 };
 
 }  // namespace bittern::serve

@@ -14,6 +14,7 @@
 #include "serve/api/shared/native_answer.hpp"
 #include "serve/api/shared/telemetry.hpp"
 #include "serve/core/requests.hpp"
+#include "serve/core/weight_hash.hpp"
 
 namespace bittern::serve {
 namespace {

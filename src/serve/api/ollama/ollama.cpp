@@ -17,6 +17,7 @@
 #include "serve/api/shared/json_text.hpp"
 #include "serve/api/shared/vector_body.hpp"
 #include "serve/core/requests.hpp"
+#include "serve/core/weight_hash.hpp"
 
 namespace bittern::serve {
 namespace {
