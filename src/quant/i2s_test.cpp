@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "quant/layouts/skip_layouts.hpp"
 #include "quant/layouts/tile16.hpp"
 
 namespace bittern::quant {
@@ -70,6 +71,27 @@ TEST(Tile16, EveryWeightIsWhereTheHeaderSays) {
       for (std::size_t c = 0; c < cols; ++c) {
         EXPECT_EQ(CodeInTile(tile.data(), r, c), r < rows ? codes[r * cols + c] : 1u);
       }
+    }
+  }
+}
+
+TEST(Columns, EveryWeightIsWhereTheHeaderSays) {
+  for (const std::size_t rows : {1u, 63u, 130u, 256u}) {
+    constexpr std::size_t kBlocks = 2, kCols = kBlocks * 128;
+    constexpr std::size_t kColumnBytes = kPanelLineBytes + 32;  // another panel's begin
+    const auto codes = RandomCodes(rows * kCols, 4);
+    std::vector<std::byte> packed(codes.size() / 4);
+    PackI2s(codes, packed);
+    std::vector<std::uint8_t> panel(kCols * kColumnBytes, 0xee);
+    PackPanel(reinterpret_cast<const std::uint8_t*>(packed.data()), rows, kBlocks, panel.data(),
+              kColumnBytes);
+    for (std::size_t c = 0; c < kCols; ++c) {
+      const std::uint8_t* line = panel.data() + c * kColumnBytes;
+      for (std::size_t r = 0; r < kPanelRows; ++r) {
+        const unsigned code = line[r % kPanelLineBytes] >> (2 * (r / kPanelLineBytes)) & 3;
+        ASSERT_EQ(code, r < rows ? codes[r * kCols + c] : 1u) << rows << " " << r << " " << c;
+      }
+      for (std::size_t b = kPanelLineBytes; b < kColumnBytes; ++b) ASSERT_EQ(line[b], 0xee);
     }
   }
 }

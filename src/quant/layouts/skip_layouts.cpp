@@ -8,6 +8,7 @@
 
 #include "quant/i2s.hpp"
 #include "quant/layouts/tile16.hpp"
+#include "quant/layouts/transpose.hpp"
 
 namespace bittern::quant {
 namespace {
@@ -15,15 +16,39 @@ namespace {
 constexpr std::size_t kFields = 4, kGroup = kTileBlock / kFields;  // columns of a field of a block
 constexpr std::uint8_t kFourZeros = 0x55;                          // four times code 1
 
+/// A group of columns, whose codes stand in bits kShift+1..kShift of the rows' bytes.
+template <int kShift>
+void MixGroup(const std::uint8_t* const rows[kFields], std::uint8_t* lines) noexcept {
+  for (std::size_t i = 0; i < kGroup; i += sizeof(Bytes16)) {
+    const auto field = [&](std::size_t f) {
+      return LoadVector<Bytes16>(rows[f] + i) >> kShift & 3;
+    };
+    const Bytes16 mixed = field(0) | field(1) << 2 | field(2) << 4 | field(3) << 6;
+    std::memcpy(lines + i, &mixed, sizeof(mixed));
+  }
+}
+
 /// One block of 128 columns of the four rows that share a byte of a panel: lines[column] is that
-/// byte. Row f's field of column group g stands in bits 7-2g..6-2g of its I2_S byte.
-void MixRows(const std::uint8_t* const rows[kFields], std::uint8_t lines[kTileBlock]) {
-  for (std::size_t g = 0; g < kFields; ++g) {
-    const unsigned shift = 6 - 2 * static_cast<unsigned>(g);
-    for (std::size_t i = 0; i < kGroup; ++i) {
-      const unsigned mixed = (rows[0][i] >> shift & 3u) | (rows[1][i] >> shift & 3u) << 2 |
-                             (rows[2][i] >> shift & 3u) << 4 | (rows[3][i] >> shift & 3u) << 6;
-      lines[g * kGroup + i] = static_cast<std::uint8_t>(mixed);
+/// byte. Column group g of a row stands in bits 7-2g..6-2g of its I2_S bytes.
+void MixRows(const std::uint8_t* const rows[kFields], std::uint8_t lines[kTileBlock]) noexcept {
+  MixGroup<6>(rows, lines);
+  MixGroup<4>(rows, lines + kGroup);
+  MixGroup<2>(rows, lines + 2 * kGroup);
+  MixGroup<0>(rows, lines + 3 * kGroup);
+}
+
+/// Line b of a block is byte b of its columns.
+void WriteColumns(const std::uint8_t lines[kPanelLineBytes][kTileBlock], std::uint8_t* out,
+                  std::size_t column_bytes) noexcept {
+  constexpr std::size_t kSquare = sizeof(Bytes16);
+  for (std::size_t c = 0; c < kTileBlock; c += kSquare) {
+    for (std::size_t b = 0; b < kPanelLineBytes; b += kSquare) {
+      std::array<Bytes16, kSquare> square;
+      for (std::size_t i = 0; i < kSquare; ++i) square[i] = LoadVector<Bytes16>(&lines[b + i][c]);
+      Transpose(&square);
+      for (std::size_t i = 0; i < kSquare; ++i) {
+        std::memcpy(out + (c + i) * column_bytes + b, &square[i], kSquare);
+      }
     }
   }
 }
@@ -63,9 +88,7 @@ void PackPanel(const std::uint8_t* i2s_rows, std::size_t num_rows, std::size_t n
       }
       MixRows(rows, lines[b]);
     }
-    for (std::size_t c = 0; c < kTileBlock; ++c) {
-      for (std::size_t b = 0; b < kPanelLineBytes; ++b) out[c * column_bytes + b] = lines[b][c];
-    }
+    WriteColumns(lines, out, column_bytes);
   }
 }
 

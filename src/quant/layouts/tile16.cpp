@@ -2,7 +2,10 @@
 #include "quant/layouts/tile16.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+
+#include "quant/layouts/transpose.hpp"
 
 namespace bittern::quant {
 namespace {
@@ -10,19 +13,26 @@ namespace {
 constexpr std::size_t kSteps = 8;  // 64-byte steps of a block
 constexpr std::size_t kStepBytes = 4 * kTileRows;
 constexpr std::uint32_t kFourZeroBytes = 0x55555555;  // sixteen times code 1
+constexpr std::size_t kWords = 4;                     // of a vector
 
 }  // namespace
 
 void RepackI2sTile(const std::byte* i2s_rows, std::size_t num_rows, std::size_t num_blocks,
                    std::uint8_t* tile) noexcept {
   const std::size_t row_bytes = num_blocks * kSteps * 4;
-  for (std::size_t step = 0; step < num_blocks * kSteps; ++step) {
-    std::uint32_t words[kTileRows];
-    for (std::size_t r = 0; r < kTileRows; ++r) {
-      words[r] = kFourZeroBytes;
-      if (r < num_rows) std::memcpy(&words[r], i2s_rows + r * row_bytes + step * 4, 4);
+  for (std::size_t step = 0; step < num_blocks * kSteps; step += kWords) {
+    for (std::size_t row = 0; row < kTileRows; row += kWords) {
+      std::array<Words4, kWords> words;
+      for (std::size_t r = 0; r < kWords; ++r) {
+        words[r] = row + r < num_rows
+                       ? LoadVector<Words4>(i2s_rows + (row + r) * row_bytes + step * 4)
+                       : Words4{kFourZeroBytes, kFourZeroBytes, kFourZeroBytes, kFourZeroBytes};
+      }
+      Transpose(&words);
+      for (std::size_t i = 0; i < kWords; ++i) {
+        std::memcpy(tile + (step + i) * kStepBytes + row * 4, &words[i], sizeof(words[i]));
+      }
     }
-    std::memcpy(tile + step * kStepBytes, words, sizeof(words));
   }
 }
 

@@ -4,10 +4,12 @@
 #include "quant/layouts/tile48.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <vector>
 
 #include "quant/layouts/skip_layouts.hpp"
+#include "quant/layouts/transpose.hpp"
 
 namespace bittern::quant {
 namespace {
@@ -16,22 +18,22 @@ constexpr std::size_t kBlockBytes = 32;  // bytes of a row's block of 128 column
 constexpr std::size_t kTile48Line = 64;
 constexpr std::uint32_t kSixteenZeros = 0x55555555;  // sixteen times code 1
 
-// A quarter of a line, four rows, in the notation of gcc and clang for vectors.
+// A quarter of a line: four bytes of each of four rows.
 constexpr std::size_t kQuarter = 16, kQuarterRows = 4;
-typedef std::uint8_t Quarter __attribute__((vector_size(kQuarter)));
+typedef Bytes16 Quarter;
 
-/// Four bytes of each of four rows from `row` on, row beside row.
-inline Quarter GatherWords(const std::byte* i2s_rows, std::size_t row, std::size_t num_rows,
-                           std::size_t row_bytes, std::size_t offset) noexcept {
-  std::uint32_t words[kQuarterRows];
+/// Sixteen bytes of each of four rows from `row` on: their words, row beside row.
+inline std::array<Words4, 4> GatherWords(const std::byte* i2s_rows, std::size_t row,
+                                         std::size_t num_rows, std::size_t row_bytes,
+                                         std::size_t offset) noexcept {
+  std::array<Words4, 4> words;
   for (std::size_t r = 0; r < kQuarterRows; ++r) {
-    words[r] = kSixteenZeros;
-    if (row + r >= num_rows) continue;
-    std::memcpy(&words[r], i2s_rows + (row + r) * row_bytes + offset, sizeof(words[r]));
+    words[r] = row + r < num_rows
+                   ? LoadVector<Words4>(i2s_rows + (row + r) * row_bytes + offset)
+                   : Words4{kSixteenZeros, kSixteenZeros, kSixteenZeros, kSixteenZeros};
   }
-  Quarter quarter;
-  std::memcpy(&quarter, words, sizeof(quarter));
-  return quarter;
+  Transpose(&words);
+  return words;
 }
 
 /// Indices of triples. Codes 0..2 of three weights make a number 0..26 in base three; what is above
@@ -69,11 +71,14 @@ void PackUnit(const Groups& groups, std::uint8_t* unit) noexcept {
 void PackRowsOfBlock(const std::byte* i2s_rows, std::size_t row, std::size_t num_rows,
                      std::size_t num_blocks, std::size_t block, std::uint8_t* out) noexcept {
   Groups groups;
-  for (std::size_t group = 0; group < 8; ++group) {
+  for (std::size_t half = 0; half < 2; ++half) {
     for (std::size_t i = 0; i < 3; ++i) {
-      groups.rows[group][i] =
+      const auto words =
           GatherWords(i2s_rows, i * kTileRows + row, num_rows, num_blocks * kBlockBytes,
-                      block * kBlockBytes + 4 * group);
+                      block * kBlockBytes + half * kQuarter);
+      for (std::size_t w = 0; w < words.size(); ++w) {
+        groups.rows[4 * half + w][i] = reinterpret_cast<Quarter>(words[w]);
+      }
     }
   }
   PackUnit<6>(groups, out);
