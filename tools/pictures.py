@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draws docs/pictures/*.svg: bars from the tables of docs/performance.md, terminals from transcripts.
+"""Draws docs/pictures/*.svg: bars from the tables of docs/performance.md, terminals from transcripts, and drawings.py.
 
 usage: pictures.py [--check]
 
@@ -11,6 +11,8 @@ import html
 import pathlib
 import re
 import sys
+
+from drawings import drawings
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs/pictures"
@@ -97,7 +99,7 @@ def terminal(transcript):
 
 def main():
     check, stale = "--check" in sys.argv, []
-    drawn = {PICTURES / "speed.svg": bars()}
+    drawn = {PICTURES / "speed.svg": bars()} | {PICTURES / name: picture for name, picture in drawings().items()}
     for transcript in sorted(PICTURES.glob("*.txt")):
         _licence, _, text = transcript.read_text(encoding="utf-8").partition("\n")
         drawn[transcript.with_suffix(".svg")] = terminal(text)
