@@ -38,6 +38,7 @@ struct ServiceOptions {
   bool strict = false;                           ///< refuse fields that nothing reads
   bool verbose = false;                   ///< what a request's "verbose" is where it leaves it open
   std::vector<std::string> aliases = {};  ///< further names of the model
+  std::uint64_t hashed_behind = 64 << 20;  ///< bytes; a smaller file is hashed before the start
 };
 
 /// Sums over all requests since the start. Any thread.
@@ -59,8 +60,8 @@ struct ActiveSequence {
 /// Any thread.
 class Service {
  public:
-  /// Does not wait for the hash of the weights. Errors as Engine::Create. A model without a chat
-  /// template is none: chat() is null then.
+  /// Errors as Engine::Create and, where the weights are hashed at once, model::FingerprintOf. A
+  /// model without a chat template is none: chat() is null then.
   [[nodiscard]] static Result<std::unique_ptr<Service>> Create(
       std::shared_ptr<const runtime::LoadedModel> model, ServiceOptions options,
       Decisions* decisions);
@@ -106,8 +107,7 @@ class Service {
   /// For what takes as long as a prompt but is no sequence: other requests are read meanwhile.
   [[nodiscard]] Worker& slow_worker() noexcept { return *slow_worker_; }
   [[nodiscard]] std::time_t started() const noexcept { return started_; }
-  /// model::Fingerprint::hash of the model, which takes some seconds to compute. Only the slow
-  /// worker may wait for it.
+  /// Some seconds of work. Only the slow worker may wait for it.
   [[nodiscard]] WeightHash& model_hash() const noexcept { return *model_hash_; }
   /// Tells model and arithmetic: answers with the same one are the same. None until the hash of the
   /// weights is known.
