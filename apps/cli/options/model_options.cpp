@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -110,7 +111,7 @@ Result<std::shared_ptr<const runtime::LoadedModel>> LoadModel(const ModelOptions
   auto checkpoint = BITTERN_TRY(OpenModelFile(options.path));
   const std::string path = checkpoint.path();
   const runtime::LayoutCache layouts = LayoutCacheOfUser();
-  ProgressLine progress;
+  ProgressLine progress(std::chrono::milliseconds(250));
   const auto show = [&](double fraction) {
     progress.ShowIfSlow(fmt::format("loading {}: {:.0f} %", path, 100 * fraction));
     return true;

@@ -44,7 +44,7 @@ void ProgressLine::Show(std::string_view text) {
 }
 
 void ProgressLine::ShowIfSlow(std::string_view text) {
-  if (std::chrono::steady_clock::now() - start_ > std::chrono::seconds(1)) Show(text);
+  if (std::chrono::steady_clock::now() - start_ > slow_) Show(text);
 }
 
 void ProgressLine::Clear() {

@@ -40,18 +40,21 @@ void PrintRemark(fmt::format_string<Args...> format, Args&&... args) {
 /// One line on stderr that later text replaces; nothing at all if stderr is not a terminal.
 class ProgressLine {
  public:
-  ProgressLine() : start_(std::chrono::steady_clock::now()) {}
+  /// `slow`: what takes longer is worth a line.
+  explicit ProgressLine(std::chrono::milliseconds slow = std::chrono::seconds(1))
+      : start_(std::chrono::steady_clock::now()), slow_(slow) {}
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
   ~ProgressLine() { Clear(); }
 
   void Show(std::string_view text);
-  /// The same, but nothing in the first second: most things are done by then.
+  /// The same, but nothing until it is slow: most things are done by then.
   void ShowIfSlow(std::string_view text);
   void Clear();
 
  private:
   std::chrono::steady_clock::time_point start_;
+  std::chrono::milliseconds slow_;
   bool shown_ = false;
 };
 
