@@ -137,8 +137,8 @@ class Service {
   std::size_t next_slot_ = 0;
   std::map<std::uint64_t, std::shared_ptr<ActiveSequence>> active_ = {};
   std::unique_ptr<Worker> slow_worker_ = std::make_unique<Worker>();
-  std::unique_ptr<runtime::EngineThread> engine_ = {};
-  std::unique_ptr<WeightHash> model_hash_;  // asks the engine
+  std::unique_ptr<WeightHash> model_hash_;              // answers ask for it
+  std::unique_ptr<runtime::EngineThread> engine_ = {};  // last: its thread ends first
 };
 
 }  // namespace bittern::serve

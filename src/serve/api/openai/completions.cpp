@@ -29,9 +29,9 @@ struct OpenAiRequest {
 class OpenAiShape : public AnswerShape {
  public:
   OpenAiShape(const Service& service, const OpenAiRequest& request)
-      : tokenizer_(service.tokenizer()),
+      : service_(service),
+        tokenizer_(service.tokenizer()),
         model_(service.options().model_name),
-        fingerprint_(service.fingerprint()),
         id_(NewId(request.call.chat ? "chatcmpl-" : "cmpl-")),
         created_(std::time(nullptr)),
         choices_(static_cast<std::size_t>(request.call.choices)),
@@ -115,7 +115,8 @@ class OpenAiShape : public AnswerShape {
                                        const TokenList& tokens);
   [[nodiscard]] Json MessageOf(const runtime::GenerateResult& result, bool* calls) const;
   /// Fields that every answer and every chunk of it have. "id" and "created" stay the same.
-  [[nodiscard]] Json Outline(bool chunk) const {
+  [[nodiscard]] Json Outline(bool chunk) {
+    if (!fingerprint_) fingerprint_ = service_.fingerprint();
     const char* const object = !chat_  ? "text_completion"
                                : chunk ? "chat.completion.chunk"
                                        : "chat.completion";
@@ -123,7 +124,7 @@ class OpenAiShape : public AnswerShape {
             {"object", object},
             {"created", created_},
             {"model", model_},
-            {"system_fingerprint", fingerprint_ ? Json(*fingerprint_) : Json()}};
+            {"system_fingerprint", *fingerprint_ ? Json(**fingerprint_) : Json()}};
   }
   [[nodiscard]] std::string Chunk(std::size_t choice, Json delta, const TokenList& tokens) {
     return Event(ChunkJson(choice, std::move(delta), tokens));
@@ -150,17 +151,18 @@ class OpenAiShape : public AnswerShape {
   }
   /// Log-probabilities of the echoed prompt, as text completions list them; null if not asked for.
   [[nodiscard]] Json EchoLogprobs(std::size_t choice);
-  [[nodiscard]] std::string TextChunk(std::size_t choice, const std::string& text,
-                                      Json logprobs) const;
+  [[nodiscard]] std::string TextChunk(std::size_t choice, const std::string& text, Json logprobs);
   /// Adds "usage", and llama-server's "timings" where there is one sequence.
   void AddUsage(std::span<const Outcome> outcomes, Json* to) const {
     (*to)["usage"] = UsageJson(outcomes, choices_);
     if (outcomes.size() == 1) (*to)["timings"] = TimingsJson(outcomes.front());
   }
 
+  const Service& service_;
   const tokenizer::Tokenizer& tokenizer_;
   std::string model_;
-  std::optional<std::string> fingerprint_;
+  /// As it was when the answer began: the same in all of its chunks.
+  std::optional<std::optional<std::string>> fingerprint_ = {};
   std::string id_;
   std::time_t created_;
   std::size_t choices_, sequences_;
@@ -211,8 +213,7 @@ Json OpenAiShape::EchoLogprobs(std::size_t choice) {
 }
 
 /// A chunk of a text answer with logprobs that are made already.
-std::string OpenAiShape::TextChunk(std::size_t choice, const std::string& text,
-                                   Json logprobs) const {
+std::string OpenAiShape::TextChunk(std::size_t choice, const std::string& text, Json logprobs) {
   Json part = {{"index", choice},
                {"text", text},
                {"logprobs", std::move(logprobs)},
