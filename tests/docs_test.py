@@ -16,6 +16,8 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "hub"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tools"))
+from drawings import I2S  # noqa: E402
 from hub_case import BITTERN, HubTest  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -124,6 +126,25 @@ class Whole(HubTest):
         for tool in (["tools/pages.py", BITTERN], ["tools/pictures.py"]):
             done = subprocess.run([sys.executable, ROOT / tool[0], *tool[1:], "--check"], capture_output=True, text=True)
             self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
+
+    def test_the_drawing_of_i2s(self):
+        """The codes that the program reads under each layout are at the places that the drawing names."""
+        name, first, model = "blk.0.ffn_gate.weight", 128, ROOT / "models" / "kjv-5m-i2s.gguf"
+        shown = json.loads(self.run_bittern("inspect", model, "--tensors", "--json").stdout)
+        tensor = next(tensor for tensor in shown["tensors"] if tensor["name"] == name)
+        data = model.read_bytes()[tensor["offset"]:]
+        columns = tensor["shape"][0]
+        places = {layout: place for layout, _, place in I2S}
+        for layout, place in (*places.items(), ("row4", None)):
+            found = json.loads(self.run_bittern("inspect", model, "--tensor", name, "--head", str(first), "--i2s-layout", layout,
+                                                "--json").stdout)["codes"]
+            self.assertEqual(len(found), first)
+            held = {}
+            for byte in range(columns if place is None else first // 4):
+                for field in range(4):
+                    weight = field * columns + byte if place is None else place(byte, field)
+                    held[weight] = (data[byte] >> (6 - 2 * field) & 3) - 1
+            self.assertEqual([held[weight] for weight in range(first)], found, layout)
 
     def test_the_figure_of_the_bench_page(self):
         """The figure that the page of `bench` compares with is the one of performance.md."""

@@ -41,9 +41,9 @@ std::shared_ptr<const runtime::LoadedModel> ModelOf(const std::string& file) {
 }
 
 std::unique_ptr<Service> MakeService(const std::string& file, int sequences, int waiting,
-                                     std::uint64_t hashed_behind = 64 << 20) {
+                                     std::uint64_t hash_first_bytes = 64 << 20) {
   ServiceOptions options;
-  options.hashed_behind = hashed_behind;
+  options.hash_first_bytes = hash_first_bytes;
   options.model_name = file;
   options.model_path = kModels + file;
   options.version = "test";
@@ -65,9 +65,9 @@ std::unique_ptr<Server> StartServer() {
 
 /// A server of one model.
 struct OneModel {
-  explicit OneModel(int sequences = 4, int waiting = 64, std::uint64_t hashed_behind = 64 << 20)
+  explicit OneModel(int sequences = 4, int waiting = 64, std::uint64_t hash_first_bytes = 64 << 20)
       : server(StartServer()) {
-    auto made = MakeService(kSmall, sequences, waiting, hashed_behind);
+    auto made = MakeService(kSmall, sequences, waiting, hash_first_bytes);
     service = made.get();
     server->SetService(std::move(made));
     client.emplace(server.get());

@@ -29,7 +29,7 @@ using formats::TensorId;
 using GoOn = std::function<bool()>;
 constexpr std::size_t kRowsHashedAtOnce = 32;
 
-Result<void> GoOnOr(const GoOn& go_on) {
+Result<void> CheckGoOn(const GoOn& go_on) {
   if (!go_on || go_on()) return {};
   return Fail(ErrorCode::kCancelled, "the hash of the weights was given up");
 }
@@ -96,7 +96,7 @@ Result<std::string> HashTernary(const formats::Checkpoint& file, const formats::
   for (std::size_t first = 0; first < rows; first += at_once) {
     const std::size_t count = std::min(at_once, rows - first);
     const std::size_t from = order.empty() ? first : order[first];
-    if (first % kRowsHashedAtOnce == 0) BITTERN_TRY(GoOnOr(go_on));
+    if (first % kRowsHashedAtOnce == 0) BITTERN_TRY(CheckGoOn(go_on));
     BITTERN_TRY(source.ReadRows(from, count, codes.data(), scales.data()));
     hash.Add(std::as_bytes(std::span(codes).first(count * cols)));
     for (std::size_t r = 0; r < count; ++r) {
@@ -120,7 +120,7 @@ Result<std::string> HashDense(const DenseMatrix& matrix, const GoOn& go_on) {
   std::vector<float> row(matrix.cols);
   Hash128 hash;
   for (std::size_t r = 0; r < matrix.rows; ++r) {
-    if (r % kRowsHashedAtOnce == 0) BITTERN_TRY(GoOnOr(go_on));
+    if (r % kRowsHashedAtOnce == 0) BITTERN_TRY(CheckGoOn(go_on));
     dequantize(matrix.row(r), matrix.cols, row.data());
     hash.Add(std::as_bytes(std::span(row)));
   }
@@ -177,7 +177,7 @@ namespace {
 /// A part of the fingerprint before it is computed.
 struct Task {
   std::string name;
-  std::function<Result<std::string>(const GoOn&)> text;  ///< none: that of the task `same_as`
+  std::function<Result<std::string>(const GoOn&)> text;  ///< empty: as the task `same_as`
   std::size_t same_as = 0;
 };
 

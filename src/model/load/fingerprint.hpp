@@ -30,11 +30,11 @@ struct Fingerprint {
 /// Reads every weight of the model's checkpoint once more, with all threads of the pool, and lets
 /// the pages go. What the file says counts and nothing that loading made of it, so the hash is the
 /// same under every instruction set and every load option. Codes are hashed a byte (0, 1, 2) each,
-/// rows of q and k in Hugging Face's order; scales as runs over the weights that are not 0, so that
-/// a scale repeated by group or row is the same as one for the tensor. A head tied to the embedding
-/// hashes as that. `go_on`, if any, is called before every 32 rows by each of the threads: it may
-/// wait, and false ends the work. It must not throw. Errors: kCorruptFile, kUnsupported (as
-/// loading; the file changed since), kOutOfMemory, kCancelled.
+/// rows of q and k in Hugging Face's order. Scales are hashed as runs over the weights that are not
+/// 0: a scale repeated by group or row is the same as one for the tensor. A head tied to the
+/// embedding hashes as that. `go_on`, if any, is called before every 32 rows by each of the
+/// threads: it may wait, and false ends the work. It must not throw. Errors: kCorruptFile,
+/// kUnsupported (as loading; the file changed since), kOutOfMemory, kCancelled.
 [[nodiscard]] Result<Fingerprint> FingerprintOf(const Model& model, ThreadPool& pool,
                                                 const std::function<bool()>& go_on = {});
 

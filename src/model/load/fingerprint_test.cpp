@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hash of a model is that of its file, whatever loading makes of it.
+// The hash of a model depends on its file alone, not on what loading makes of it.
 #include "model/load/fingerprint.hpp"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transpositions in vectors of 16 bytes, which every CPU has, in the notation of gcc and clang.
+// kernels/sparse_tiles.inc has a shuffle of its own: objects of an instruction set share no
+// function.
 #pragma once
 
 #include <array>
@@ -12,7 +14,7 @@ namespace bittern::quant {
 typedef std::uint8_t Bytes16 __attribute__((vector_size(16)));
 typedef std::uint32_t Words4 __attribute__((vector_size(16)));
 
-/// Elements of `a` and `b` by number; those of `b` follow those of `a`.
+/// The elements kElements of `a` followed by `b`.
 template <int... kElements, class Vector>
 inline Vector Shuffle(Vector a, Vector b) noexcept {
 #if __has_builtin(__builtin_shufflevector)

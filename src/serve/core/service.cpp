@@ -39,7 +39,7 @@ Result<std::unique_ptr<Service>> Service::Create(std::shared_ptr<const runtime::
   service->model_hash_ = std::make_unique<WeightHash>(
       service->model_, ThreadsOf(service->options_),
       [engine = service->engine_.get()] { return engine->active() > 0; });
-  if (service->model_->model.checkpoint().file_bytes() < service->options_.hashed_behind) {
+  if (service->model_->model.checkpoint().file_bytes() < service->options_.hash_first_bytes) {
     BITTERN_TRY(service->model_hash_->Wait());
   }
   return service;

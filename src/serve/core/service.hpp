@@ -38,7 +38,7 @@ struct ServiceOptions {
   bool strict = false;                           ///< refuse fields that nothing reads
   bool verbose = false;                   ///< what a request's "verbose" is where it leaves it open
   std::vector<std::string> aliases = {};  ///< further names of the model
-  std::uint64_t hashed_behind = 64 << 20;  ///< bytes; a smaller file is hashed before the start
+  std::uint64_t hash_first_bytes = 64 << 20;  ///< a smaller file is hashed before the start
 };
 
 /// Sums over all requests since the start. Any thread.

@@ -2,6 +2,7 @@
 #include "serve/core/weight_hash.hpp"
 
 #include <chrono>
+#include <new>
 #include <utility>
 
 #include "base/threads/thread_pool.hpp"
@@ -12,11 +13,16 @@ namespace {
 
 constexpr std::chrono::milliseconds kRest{10};
 
+/// A thread of its own must not throw.
 Result<std::string> HashOfWeights(const model::Model& model, int num_threads,
                                   const std::function<bool()>& go_on) {
-  auto pool = BITTERN_TRY(ThreadPool::Create(num_threads));
-  auto print = BITTERN_TRY(model::FingerprintOf(model, pool, go_on));
-  return std::move(print.hash);
+  try {
+    auto pool = BITTERN_TRY(ThreadPool::Create(num_threads));
+    auto print = BITTERN_TRY(model::FingerprintOf(model, pool, go_on));
+    return std::move(print.hash);
+  } catch (const std::bad_alloc&) {
+    return Fail(ErrorCode::kOutOfMemory, "not enough memory to hash the weights");
+  }
 }
 
 }  // namespace
@@ -35,7 +41,7 @@ void WeightHash::Run(const runtime::LoadedModel& model, int num_threads) {
   wake_.notify_all();
 }
 
-/// The rest ends early where somebody begins to wait.
+/// The rest ends early when Wait or Stop is called.
 bool WeightHash::GoOn() {
   std::unique_lock lock(mutex_);
   if (!awaited_ && !stopping_) {

@@ -17,7 +17,7 @@ namespace bittern::serve {
 
 /// model::Fingerprint::hash, from threads of its own. While `busy()` says that requests run, each
 /// of them rests 10 ms before every 32 rows: the threads that compute answers wait for each other,
-/// so each disturbance costs all of them. Once somebody waits for the hash, they rest no more. Any
+/// so each disturbance costs all of them. After the first call of Wait they rest no more. Any
 /// thread.
 class WeightHash {
  public:

@@ -30,7 +30,6 @@ class OpenAiShape : public AnswerShape {
  public:
   OpenAiShape(const Service& service, const OpenAiRequest& request)
       : service_(service),
-        tokenizer_(service.tokenizer()),
         model_(service.options().model_name),
         id_(NewId(request.call.chat ? "chatcmpl-" : "cmpl-")),
         created_(std::time(nullptr)),
@@ -159,7 +158,6 @@ class OpenAiShape : public AnswerShape {
   }
 
   const Service& service_;
-  const tokenizer::Tokenizer& tokenizer_;
   std::string model_;
   /// As it was when the answer began: the same in all of its chunks.
   std::optional<std::optional<std::string>> fingerprint_ = {};
@@ -188,11 +186,11 @@ Json OpenAiShape::EchoLogprobs(std::size_t choice) {
   if (!logprobs_) return nullptr;
   Json texts = Json::MakeArray(), values = texts, tops = texts, offsets = texts;
   for (std::size_t i = 0; i < echo.ids.size(); ++i) {
-    const std::string text = ReplaceInvalidUtf8(tokenizer_.TokenBytes(echo.ids[i], true));
+    const std::string text = ReplaceInvalidUtf8(service_.tokenizer().TokenBytes(echo.ids[i], true));
     texts.push_back(text);
     offsets.push_back(offsets_[choice]);
     // Control tokens are no part of the text.
-    if (!tokenizer_.IsControl(echo.ids[i])) offsets_[choice] += CharactersOf(text);
+    if (!service_.tokenizer().IsControl(echo.ids[i])) offsets_[choice] += CharactersOf(text);
     if (i == 0) {
       values.push_back(nullptr);
       tops.push_back(nullptr);
@@ -202,7 +200,7 @@ Json OpenAiShape::EchoLogprobs(std::size_t choice) {
     values.push_back(token.picked.logprob);
     Json top = Json::MakeObject();
     for (const runtime::TokenLogprob& other : token.top) {
-      top[ReplaceInvalidUtf8(tokenizer_.TokenBytes(other.id, true))] = other.logprob;
+      top[ReplaceInvalidUtf8(service_.tokenizer().TokenBytes(other.id, true))] = other.logprob;
     }
     tops.push_back(std::move(top));
   }
@@ -226,7 +224,7 @@ std::string OpenAiShape::TextChunk(std::size_t choice, const std::string& text, 
 /// The chat's list, or the four lists of text completions.
 Json OpenAiShape::Logprobs(std::size_t choice, const TokenList& tokens) {
   if (!logprobs_) return nullptr;
-  Json list = LogprobsJson(tokens, tokenizer_);
+  Json list = LogprobsJson(tokens, service_.tokenizer());
   if (chat_) return {{"content", std::move(list)}, {"refusal", nullptr}};
   Json texts = Json::MakeArray(), values = texts, tops = texts, offsets = texts;
   for (const Json& token : list.elements()) {
