@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as a safetensors file: refused, or every tensor lies inside them. What is accepted is
 // also mapped as the weights of small models (masters or packed; delta layers in MLX's packs,
-// rotated or not; experts), and the input is tried as an index of shards.
+// rotated or not; experts, in packs or not), and the input is tried as an index of shards.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -40,18 +40,24 @@ formats::HfConfig DeltaConfig(bool rotated) {
   config.architecture = "qwen35";
   config.row = formats::FindArchitecture(config.architecture);
   config.hidden_size = config.q_size = 64;
-  config.mlx_group_cols = 64;
+  config.mlx = {2, 64};
   config.delta = {.key_heads = 2, .value_heads = 4, .head_dim = 2, .taps = 2};
   config.rotated = rotated;
   if (rotated) config.rotation_signs[64].assign(64, 1.0f);
   return config;
 }
 
-formats::HfConfig ExpertsConfig() {
+/// packs: matrices in packs of 2 bits, the embedding in one of 4.
+formats::HfConfig ExpertsConfig(bool packs) {
   formats::HfConfig config = SmallConfig(false, formats::HfFloatWeights::kThresholds);
   config.architecture = "maple";
   config.row = formats::FindArchitecture(config.architecture);
   config.num_experts = 2;
+  if (packs) {
+    config.float_weights = formats::HfFloatWeights::kAsIs;
+    config.mlx = {2, 64};
+    config.mlx_modules["model.word_embeddings"] = {4, 64};
+  }
   return config;
 }
 
@@ -98,7 +104,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const formats::HfConfig& config :
        {SmallConfig(total % 2 == 0, formats::HfFloatWeights::kMasters),
         SmallConfig(total % 2 == 0, formats::HfFloatWeights::kRefused), DeltaConfig(false),
-        DeltaConfig(true), ExpertsConfig()}) {
+        DeltaConfig(true), ExpertsConfig(false), ExpertsConfig(true)}) {
     Decisions decisions;
     const auto mapped = formats::MapHfTensors(config, contents->entries, &decisions);
     if (!mapped) continue;

@@ -146,6 +146,15 @@ class ExpertsTest(Common, unittest.TestCase):
         sizes = {tensor["name"]: tensor["bytes"] for tensor in listed}
         self.assertEqual(sizes["blk.0.ffn_up_exps.weight"], 2 * 8 * 256 * 256)  # of all experts
 
+    def test_a_pack_of_mlx_has_its_certificate(self):
+        folder = same_folder(self, "mlx", "--one-scale", "--affine-head")
+        listed = {tensor["name"]: tensor for tensor in json.loads(bittern("inspect", folder, "--json"))["tensors"]}
+        self.assertEqual(listed["token_embd.weight"]["format"], "Q4_1")
+        self.assertEqual(listed["blk.0.ffn_down_exps.weight"]["format"], "MLX_2BIT")
+        run = [bittern("run", "-m", model, "-p", "abcdefgh", "-n", "12", "--temp", "0")
+               for model in (folder, self.path / "mlx-one-scale-affine-head.gguf")]
+        self.assertEqual(run[0], run[1])
+
     def test_explain_counts_the_chosen_experts_alone(self):
         bench = json.loads(bittern("bench", "-m", self.model, "-p", "0", "-n", "4", "-r", "1", "--explain", "-o", "json"))
         parts = {part["name"]: part["bytes"] for part in bench[0]["explain"]["parts"]}

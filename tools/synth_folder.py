@@ -2,7 +2,7 @@
 """The same noise as synth_model.py's, as a Hugging Face folder: names, shapes and spellings of the models' makers.
 
 Matrices become bf16: master weights of the same codes and mean magnitude where a model is published so (i2_s), else
-the ternary values themselves. With mlx they become MLX's packs of 2 bits.
+the ternary values themselves. With mlx they become MLX's packs of 2 bits; Maple's have one scale a row.
 """
 import array
 import json
@@ -122,6 +122,21 @@ class Matrix:
         return bytes(packed), bfloats(scales), bfloats([-scale for scale in scales])
 
 
+def affine(raw, cols, rows):
+    """MLX's words of eight codes, scales and biases, from pairs of Q4_1's blocks."""
+    words, scales, biases = bytearray(), [], []
+    for at in range(0, len(raw), 40):
+        numbers = [struct.unpack_from("<ee", raw, at + i) for i in (0, 20)]
+        assert numbers[0] == numbers[1]
+        scales.append(numbers[0][0])
+        biases.append(numbers[0][1])
+        for block in (raw[at + 4:at + 20], raw[at + 24:at + 40]):
+            codes = [b & 15 for b in block] + [b >> 4 for b in block]
+            words += bytes(codes[i] | codes[i + 1] << 4 for i in range(0, 32, 2))
+    assert len(words) == cols * rows // 2
+    return bytes(words), bfloats(scales), bfloats(biases)
+
+
 def bfloats(values):
     raw = struct.pack("<%df" % len(values), *values)
     out = bytearray(len(raw) // 2)
@@ -151,13 +166,13 @@ class Folder:
         """Names of the class that the makers use."""
         stem = gguf.removesuffix(".weight")
         prefix = {"qwen35": "model.language_model.", "maple": "model."}.get(self.arch, "")
-        if self.form == "mlx":
+        if self.form == "mlx" and self.arch != "maple":
             prefix = "language_model.model."
         if stem.startswith("blk."):
             _, layer, stem = stem.split(".", 2)
             prefix += "layers.%s." % layer
         elif stem == "output":
-            prefix = prefix.removesuffix("model.") if self.form == "mlx" else ""
+            prefix = prefix.removesuffix("model.") if prefix.startswith("language_model.model") else ""
         if stem.endswith("_norm_in"):
             return prefix + NAMES[stem.removesuffix("_norm_in")] + ".norm.weight"
         if self.arch == "gemma3" and stem == "ffn_norm":
@@ -171,8 +186,18 @@ class Folder:
         name, experts = self.name(gguf), 1
         if isinstance(rows, tuple):
             rows, experts = rows
+        if kind == "affine":
+            words, scales, biases = affine(raw, cols, rows)
+            self.add(name, "U32", [rows, cols // 8], words)
+            self.add(name.removesuffix("weight") + "scales", BF16, [rows, cols // 64], scales)
+            self.add(name.removesuffix("weight") + "biases", BF16, [rows, cols // 64], biases)
+            return
         if kind == "matrix":
             matrix = Matrix(self.writer, self.matrix_type, raw, cols, rows * experts)
+            if self.form == "mlx" and self.arch == "maple" and "down_exps" not in gguf:  # the one that stands apart
+                stack = [experts, rows] if experts > 1 else [rows]
+                self.rows_of_words(name.replace("experts.%d", "switch_mlp"), stack, matrix)
+                return
             for e in range(experts):
                 part = matrix.part(e * rows, rows) if experts > 1 else matrix
                 self.matrix(gguf, name % e if experts > 1 else name, part)
@@ -220,6 +245,9 @@ class Folder:
         if self.form != "mlx":
             self.add(name, BF16, [rows, cols], matrix.masters() if self.matrix_type == "i2_s" else matrix.values())
             return
+        if self.arch == "maple":
+            self.rows_of_words(name, [rows], matrix)
+            return
         words, scales, biases = matrix.mlx()
         stem = name.removesuffix("weight")
         self.add(name, "U32", [rows, cols // 16], words)
@@ -227,6 +255,13 @@ class Folder:
         self.add(stem + "biases", BF16, [rows, cols // matrix.group], biases)
         if self.rotation:
             self.add(stem + "signs", F32, [cols], struct.pack("<%df" % cols, *self.signs[cols]))
+
+    def rows_of_words(self, name, shape, matrix):
+        """Maple's: a scale of each row, whose weights are minus that, 0 or that."""
+        words, _, _ = matrix.mlx()
+        assert all(len(set(scales)) == 1 for _, scales in matrix.rows)
+        self.add(name, "U32", [*shape, matrix.cols // 16], words)
+        self.add(name.removesuffix("weight") + "row_alpha", BF16, shape, bfloats([scales[0] for _, scales in matrix.rows]))
 
     def config(self):
         s = self.shape
@@ -241,7 +276,7 @@ class Folder:
                     "sliding_window": s["window"], "num_experts": s["experts"], "num_experts_per_tok": s["used"],
                     "moe_intermediate_size": s["neurons"], "num_shared_experts": 0, "norm_topk_prob": True,
                     "nope_on_global_attention": True, "partial_rotary_factor": s["rotated"] / s["head_dim"],
-                    "rope_theta": 10000, "tie_word_embeddings": False}
+                    "rope_theta": 10000, "tie_word_embeddings": False, **(self.maple_pack() if self.form == "mlx" else {})}
         if self.arch == "qwen35":
             kinds = ["linear_attention" if (i + 1) % 4 else "full_attention" for i in range(s["layers"])]
             del config["rope_theta"]
@@ -268,6 +303,11 @@ class Folder:
                 "hidden_activation": "gelu_pytorch_tanh", "query_pre_attn_scalar": s["head_dim"],
                 "attn_logit_softcapping": None, "final_logit_softcapping": None, "sliding_window": 512,
                 "layer_types": ["full_attention"] * s["layers"], **config}
+
+    @staticmethod
+    def maple_pack():
+        head = {"group_size": 64, "bits": 4}
+        return {"quantization": {"group_size": 128, "bits": 2, "model.word_embeddings": head, "lm_head": head}}
 
     def write(self, path, tokens, types, pre, template, end):
         path = pathlib.Path(path)

@@ -4,7 +4,7 @@
 limits of memory. What it says is noise.
 
   synth_model.py --arch qwen35|maple|qwen3moe|hunyuan-dense|minicpm|qwen3|gemma3 [--size tiny|wide|full]
-                 [--type q2_0|pq2_0|ptq1_0|tq2_0|stq1_0|i2_s] [--rotated] [--one-scale] [--half-head]
+                 [--type q2_0|pq2_0|ptq1_0|tq2_0|stq1_0|i2_s] [--rotated] [--one-scale] [--half-head | --affine-head]
                  [--form gguf|hf|mlx] [--seed N] OUT
 
   qwen35   tiny: 8 layers, 5 MB; wide: with heads of 128; full: Ternary-Bonsai-27B (64 layers, 7 GB, written in about a
@@ -28,7 +28,8 @@ limits of memory. What it says is noise.
 
 --half-head gives embedding and head F16, whatever the released files have. --form hf writes the same weights as a
 Hugging Face folder (synth_folder.py): qwen3 and gemma3, qwen35, maple with --one-scale, the latter two with --half-head.
---form mlx writes qwen35 as MLX's packs of 2 bits.
+--form mlx writes MLX's packs of 2 bits: qwen35, and maple with --one-scale and --affine-head, which gives embedding and head Q4_1
+with one scale and one offset for 64 weights, as MLX's packs of 4 bits have them.
 The scales of blocks differ, as in a real file; --one-scale gives a matrix one for all, so that every type
 holds it. The same arguments give the same bytes. Needs nothing but Python.
 """
@@ -39,7 +40,7 @@ import struct
 
 import synth_folder
 
-F32, F16, Q4_K, Q6_K, BF16, STQ1_0, PTQ1_0 = 0, 1, 12, 14, 30, 43, 143
+F32, F16, Q4_1, Q4_K, Q6_K, BF16, STQ1_0, PTQ1_0 = 0, 1, 3, 12, 14, 30, 43, 143
 U32, I32, FLOAT, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
 # Type, weights of a block, bytes of their codes, whether the scale stands before those
 I2_S = 36  # one scale behind all codes
@@ -369,7 +370,7 @@ class Writer:
 
     def type_of(self, kind):
         halves = dict.fromkeys(("half", "norm"), F16)
-        return {"matrix": self.type, "small": BF16, "head": Q4_K, "q6_k": Q6_K, **halves}.get(kind, F32)
+        return {"matrix": self.type, "small": BF16, "head": Q4_K, "q6_k": Q6_K, "affine": Q4_1, **halves}.get(kind, F32)
 
     def size(self, cols, rows, kind):
         if kind == "matrix" and self.type == I2_S:
@@ -380,6 +381,8 @@ class Writer:
             return cols * rows // 256 * 144
         if kind == "q6_k":
             return cols * rows // 256 * 210
+        if kind == "affine":
+            return cols * rows // 32 * 20
         return cols * (rows or 1) * (2 if kind in ("small", "half", "norm") else 4)
 
     def matrix(self, cols, rows):
@@ -442,6 +445,14 @@ class Writer:
             yield b"".join(drawn[192 * i:192 * i + 192] + tail for i in range(now))
             left -= now
 
+    def q4_1(self, cols, rows):
+        """Pairs of blocks with one scale and one offset, of numbers of -7.5 to 7.5 steps."""
+        exponent = math.frexp((1 / cols) ** 0.5 / 8)[1]
+        for _ in range(cols * rows // 64):
+            step = math.ldexp(1 + self.random.randrange(8) / 8, exponent)
+            head = struct.pack("<ee", step, -7.5 * step)
+            yield head + self.random.randbytes(16) + head + self.random.randbytes(16)
+
     def parts(self, cols, rows, kind):
         """The bytes of a tensor, a part at a time."""
         if kind == "matrix":
@@ -457,6 +468,8 @@ class Writer:
             return self.q4_k(cols, rows)
         if kind == "q6_k":
             return self.q6_k(cols, rows)
+        if kind == "affine":
+            return self.q4_1(cols, rows)
         named = isinstance(kind, str)
         count, mean = cols * (rows or 1), 0 if named else kind
         spread = {"small": cols ** -0.5, "router": 3 * cols ** -0.5}.get(kind, 0.1)
@@ -502,6 +515,7 @@ def main():
     parser.add_argument("--form", choices=["gguf", "hf", "mlx"], default="gguf")
     parser.add_argument("--one-scale", action="store_true")
     parser.add_argument("--half-head", action="store_true")
+    parser.add_argument("--affine-head", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("out")
     options = parser.parse_args()
@@ -513,12 +527,16 @@ def main():
     shape, matrix_type = shapes[options.size], options.type or matrix_type
     writer = Writer(matrix_type, options.seed, options.one_scale)
     listed = list(tensors(shape))
-    if options.half_head:
-        listed = [(name, cols, rows, "half" if name.startswith(("token_embd", "output.")) else kind)
+    if options.half_head or options.affine_head:
+        head = "half" if options.half_head else "affine"
+        listed = [(name, cols, rows, head if name.startswith(("token_embd", "output.")) else kind)
                   for name, cols, rows, kind in listed]
     if options.form != "gguf":
-        forms = {"qwen3": ["hf"], "gemma3": ["hf"], "maple": ["hf"], "qwen35": ["hf", "mlx"]}
+        forms = {"qwen3": ["hf"], "gemma3": ["hf"], "maple": ["hf", "mlx"], "qwen35": ["hf", "mlx"]}
         rotated = options.rotated and options.form != "mlx"
+        rows = options.one_scale and options.affine_head  # as Maple's pack has them
+        if options.arch == "maple" and options.form == "mlx" and not rows:
+            parser.error("--form mlx of maple needs --one-scale and --affine-head")
         if options.form not in forms.get(options.arch, []) or matrix_type not in synth_folder.TYPES or rotated:
             parser.error("--form %s is not for these options" % options.form)
         folder = synth_folder.Folder(options.arch, shape, writer, matrix_type, options.form,

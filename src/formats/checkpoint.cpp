@@ -13,6 +13,7 @@ std::pair<float, float> TensorPlaces::ScaleAndBias(std::size_t i) const noexcept
   const auto decode = quant::DequantizeRowFor(scale_format);
   float scale, bias;
   decode(scales.data() + i * bytes, 1, &scale);
+  if (biases.empty()) return {scale, -scale};
   decode(biases.data() + i * bytes, 1, &bias);
   return {scale, bias};
 }

@@ -28,7 +28,8 @@ struct TensorPlaces {
   /// One after the other, the same number of rows in each, in place of Tensor::bytes, which are
   /// those of the first.
   std::vector<std::span<const std::byte>> parts;
-  /// Numbers of groups of columns, in floats: weight = code * scale + bias, and bias = -scale.
+  /// Numbers of groups of columns, in floats: weight = code * scale + bias, and bias = -scale. No
+  /// biases: they are that.
   std::span<const std::byte> scales, biases;
   quant::WeightFormat scale_format = quant::WeightFormat::kF32;
   std::size_t group_cols = 0;

@@ -55,18 +55,21 @@ Result<std::string> ReadActivation(const Json& json, bool rotated_pack) {
   return *activation == "gelu_pytorch_tanh" ? "gelu" : *activation;
 }
 
-/// MLX's object, whose members may also name modules that differ: false, or an object of their own.
+/// MLX's object, whose members may also name modules that differ: false, or an object of their own,
+/// of which those with 4 bits are an embedding or a head.
 Result<void> ReadMlxQuantization(const Json& quantization, HfConfig* config) {
-  const auto read = [](const Json& object) -> Result<std::uint64_t> {
-    const std::uint64_t bits = BITTERN_TRY(Size(object, "bits"));
+  const auto read = [&quantization](const Json& object) -> Result<HfMlxPack> {
+    const bool whole = &object == &quantization;
+    HfMlxPack pack;
+    pack.bits = BITTERN_TRY(Size(object, "bits"));
     const auto mode = BITTERN_TRY(OptionalString(object, "mode")).value_or("affine");
-    if (bits != 2 || mode != "affine") {
-      return Unsupported(fmt::format("bits 2 of mode affine expected, bits {} of mode {} found",
-                                     bits, Printable(mode)));
+    if ((pack.bits != 2 && (whole || pack.bits != 4)) || mode != "affine") {
+      return Unsupported(fmt::format("bits 2{} of mode affine expected, bits {} of mode {} found",
+                                     whole ? "" : " or 4", pack.bits, Printable(mode)));
     }
-    const std::uint64_t group = BITTERN_TRY(Size(object, "group_size"));
-    if (group == 64 || group == 128) return group;
-    return Unsupported(fmt::format("group_size: 64 or 128 expected, {} found", group));
+    pack.group_cols = BITTERN_TRY(Size(object, "group_size"));
+    if (pack.group_cols == 64 || pack.group_cols == 128) return pack;
+    return Unsupported(fmt::format("group_size: 64 or 128 expected, {} found", pack.group_cols));
   };
   const auto within = [](std::string_view name) {
     return [name](Error error) {
@@ -74,16 +77,12 @@ Result<void> ReadMlxQuantization(const Json& quantization, HfConfig* config) {
                              std::move(error));
     };
   };
-  config->mlx_group_cols = BITTERN_TRY(read(quantization).map_error(within("")));
+  config->mlx = BITTERN_TRY(read(quantization).map_error(within("")));
   for (const Json::Member& member : quantization.members()) {
     if (!member.value.is_object()) continue;
     const std::string name = Printable(member.key);
-    const std::uint64_t group = BITTERN_TRY(read(member.value).map_error(within(name)));
-    if (group == config->mlx_group_cols) continue;
-    return Unsupported(
-        fmt::format("quantization: {}: group_size {} as in all of the model "
-                    "expected, {} found",
-                    name, config->mlx_group_cols, group));
+    const HfMlxPack pack = BITTERN_TRY(read(member.value).map_error(within(name)));
+    config->mlx_modules.emplace(member.key, pack);
   }
   return {};
 }

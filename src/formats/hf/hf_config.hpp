@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -31,6 +32,11 @@ struct HfDelta {
   std::uint64_t key_heads = 0, value_heads = 0, head_dim = 0, taps = 0;
 };
 
+/// How MLX has packed a module. bits 0: not at all.
+struct HfMlxPack {
+  std::uint64_t bits = 0, group_cols = 0;
+};
+
 struct HfConfig {
   std::string architecture;               ///< GGUF's name: "bitnet-b1.58", "bitnet", "llama", ...
   const ArchitectureSpec* row = nullptr;  ///< of the table, which lives forever
@@ -42,7 +48,8 @@ struct HfConfig {
   bool has_quantization = false;            ///< there is a quantization_config
   std::optional<std::string> linear_class;  ///< of it: what weight_scale means (hf_scales.hpp)
   HfFloatWeights float_weights = HfFloatWeights::kAsIs;
-  std::uint64_t mlx_group_cols = 0;  ///< of MLX's packs of 2 bits; 0: there are none
+  HfMlxPack mlx;                                              ///< of all modules but these:
+  std::map<std::string, HfMlxPack, std::less<>> mlx_modules;  ///< by name, without ".weight"
   HfDelta delta;
   std::uint64_t num_experts = 0;
   bool rotated = false;  ///< by hadamard.json (hf_rotation.hpp)

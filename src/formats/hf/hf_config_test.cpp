@@ -298,7 +298,7 @@ TEST(HfConfig, Qwen35HasDeltaLayersInATextModelOfItsOwn) {
   EXPECT_EQ(Uint(read, "qwen35.rope.dimension_count"), 16u);  // a quarter, as its class has it
   EXPECT_EQ(Float(read, "qwen35.rope.freq_base"), 1e7);
   EXPECT_EQ(read.config.tied_head, false);
-  EXPECT_EQ(read.config.mlx_group_cols, 0u);
+  EXPECT_EQ(read.config.mlx.bits, 0u);
   const struct {
     std::string_view from, to, words;
   } cases[] = {
@@ -317,18 +317,21 @@ TEST(HfConfig, Qwen35HasDeltaLayersInATextModelOfItsOwn) {
 
 TEST(HfConfig, PacksOfMlxAreOfTwoBits) {
   const Read read =
-      ReadText(Packed(R"({"group_size":128,"bits":2,"a":false,"b":{"group_size":128,"bits":2}})"));
+      ReadText(Packed(R"({"group_size":128,"bits":2,"a":false,"b":{"group_size":64,"bits":4}})"));
   ASSERT_EQ(read.error, "");
-  EXPECT_EQ(read.config.mlx_group_cols, 128u);
+  EXPECT_EQ(read.config.mlx.group_cols, 128u);
+  ASSERT_EQ(read.config.mlx_modules.size(), 1u);
+  EXPECT_EQ(read.config.mlx_modules.at("b").bits, 4u);
+  EXPECT_EQ(read.config.mlx_modules.at("b").group_cols, 64u);
   for (const auto& [object, words] :
        {std::pair{R"({"group_size":64,"bits":4})", "bits 2 of mode affine expected, bits 4"},
         {R"({"group_size":64,"bits":2,"mode":"mxfp4"})", "of mode mxfp4 found"},
         {R"({"group_size":32,"bits":2})", "group_size: 64 or 128 expected, 32 found"},
         {R"({"bits":2})", "group_size is missing"},
         {R"({"group_size":64,"bits":2,"lm_head":{"group_size":64,"bits":8}})",
-         "quantization: lm_head: bits 2"},
-        {R"({"group_size":64,"bits":2,"lm_head":{"group_size":128,"bits":2}})",
-         "lm_head: group_size 64 as in all of the model expected, 128 found"}}) {
+         "quantization: lm_head: bits 2 or 4 of mode affine expected, bits 8"},
+        {R"({"group_size":64,"bits":2,"lm_head":{"group_size":256,"bits":4}})",
+         "lm_head: group_size: 64 or 128 expected, 256 found"}}) {
     EXPECT_THAT(ReadText(Packed(object)).error, HasSubstr(words));
   }
 }

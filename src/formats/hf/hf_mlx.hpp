@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MLX's packs of 2 bits in a folder: NAME.weight of words, NAME.scales and NAME.biases of groups.
-// Any thread.
+// MLX's packs in a folder: NAME.weight of words, NAME.scales and NAME.biases of groups, or
+// NAME.row_alpha, which is a scale of each row. Any thread.
 #pragma once
 
 #include <string_view>
@@ -9,6 +9,7 @@
 
 #include "base/result.hpp"
 #include "formats/checkpoint.hpp"
+#include "formats/hf/hf_config.hpp"
 #include "formats/safetensors/safetensors_reader.hpp"
 
 namespace bittern::formats {
@@ -16,19 +17,21 @@ namespace bittern::formats {
 /// The entries beside words: scales and biases, by name. Those that no weight took are left over.
 class MlxSides {
  public:
-  /// Collects the sides of all entries of type U32. group_cols 0: the folder has no packs.
-  MlxSides(std::span<const SafetensorsEntry> entries, std::uint64_t group_cols);
+  /// Collects the sides of all entries, if the folder has packs. `config` must outlive this.
+  MlxSides(std::span<const SafetensorsEntry> entries, const HfConfig& config);
 
   [[nodiscard]] bool IsSide(const SafetensorsEntry& entry) const {
     return sides_.contains(entry.name);
   }
 
-  /// Makes `tensor` a view of codes in `entry` with its scales apart (Tensor::places, which are
-  /// `places`). Errors: kCorruptFile (shapes, a side that is missing), kUnsupported (types).
+  /// Makes `tensor` a view of codes of 2 bits in `entry` with its scales apart (Tensor::places,
+  /// which are `places`). Errors: kCorruptFile (shapes, a side that is missing), kUnsupported
+  /// (types, bits).
   Result<void> SetMatrix(const SafetensorsEntry& entry, TensorPlaces* places, Tensor* tensor) const;
 
-  /// The same weights in blocks of Q2_0 or PQ2_0, for rows that are read one by one: an embedding
-  /// or a head. Further errors: a scale that binary16 does not hold, weights that are not ternary.
+  /// The same weights in blocks, for rows that are read one by one: an embedding or a head. 2 bits
+  /// become Q2_0 or PQ2_0; further errors: a scale that binary16 does not hold, weights that are
+  /// not ternary. 4 bits become Q4_1, or floats where binary16 does not hold a scale or a bias.
   [[nodiscard]] Result<std::vector<std::byte>> MakeBlocks(const SafetensorsEntry& entry,
                                                           Tensor* tensor) const;
 
@@ -37,7 +40,11 @@ class MlxSides {
                                                           Tensor* tensor) const;
 
  private:
-  std::uint64_t group_cols_;
+  /// Finds the sides of `entry`, and sets the columns of `tensor`. Returns the bits of a code.
+  Result<unsigned> FindSides(const SafetensorsEntry& entry, TensorPlaces* places,
+                             Tensor* tensor) const;
+
+  const HfConfig& config_;
   std::unordered_map<std::string, const SafetensorsEntry*> sides_;
 };
 

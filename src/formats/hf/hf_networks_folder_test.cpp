@@ -14,6 +14,7 @@
 
 #include "formats/hf/hf_folder_for_test.hpp"
 #include "formats/ternary_source.hpp"
+#include "quant/blocks/dequantize.hpp"
 
 namespace bittern::formats {
 namespace {
@@ -380,6 +381,133 @@ TEST_F(HfFolderTest, ExpertsStandApartOrStacked) {
               HasSubstr("2 experts expected (num_experts), 3 found"));
   EXPECT_THAT(refusal({{"0.up_proj", 2}, {"00.up_proj", 2}}), HasSubstr("there are two tensors"));
   EXPECT_THAT(refusal({{"up_proj", 4}}), HasSubstr("three dimensions expected, 2 found"));
+}
+
+/// Maple's pack: two experts of two rows and 64 columns, an embedding of 4 bits.
+class MaplePackTest : public HfFolderTest {
+ protected:
+  MaplePackTest() {
+    Write("config.json",
+          R"({"architectures":["MapleForCausalLM"],"hidden_act":"silu","hidden_size":64,)"
+          R"("moe_intermediate_size":2,"num_hidden_layers":1,"num_attention_heads":1,)"
+          R"("rms_norm_eps":1e-6,"vocab_size":1,"max_position_embeddings":8,"sliding_window":4,)"
+          R"("layer_types":["full_attention"],"num_experts":2,"num_experts_per_tok":1,)"
+          R"("norm_topk_prob":true,"quantization":{"group_size":64,"bits":2,)"
+          R"("model.word_embeddings":{"group_size":64,"bits":4}}})");
+  }
+
+  static Packs Numbers(const std::vector<float>& values) {
+    std::vector<std::uint16_t> bits;
+    for (const float value : values) bits.push_back(FloatToBfloat(value));
+    return BytesOf(bits);
+  }
+
+  /// Rows of 64 codes 1, the last code of each row 2.
+  static Packs Words(std::size_t rows) {
+    std::vector<std::uint32_t> words(4 * rows, 0x55555555u);
+    for (std::size_t r = 0; r < rows; ++r) words[4 * r + 3] = 0x95555555u;
+    return BytesOf(words);
+  }
+
+  static SafetensorsBuilder& AddEmbedding(SafetensorsBuilder& builder, float scale) {
+    std::vector<std::uint32_t> words(8, 0x76543210u);  // codes 0 to 7 over and over
+    words[7] = 0xF0000000u;
+    builder.Add("model.word_embeddings.weight", "U32", {1, 8}, BytesOf(words));
+    builder.Add("model.word_embeddings.scales", "BF16", {1, 1}, Numbers({scale}));
+    return builder.Add("model.word_embeddings.biases", "BF16", {1, 1}, Numbers({-7.5f * scale}));
+  }
+
+  std::string RefusalOf(SafetensorsBuilder builder) {
+    Write("model.safetensors", AddEmbedding(builder, 0.5f).Build());
+    return Refusal();
+  }
+
+  const std::string stacks_ = "model.layers.0.mlp.switch_mlp.",
+                    experts_ = "model.layers.0.mlp.experts.";
+};
+
+TEST_F(MaplePackTest, RowsHaveOneScaleInStacksAndApart) {
+  const auto rows = [&](SafetensorsBuilder builder, const char* name) {
+    Write("model.safetensors", AddEmbedding(builder, 0.5f).Build());
+    const Checkpoint checkpoint = Open(folder_);
+    const Tensor& tensor = *checkpoint.Find(name);
+    EXPECT_EQ(tensor.shape, (std::array<std::uint64_t, 4>{64, 2, 2, 1}));
+    Decisions decisions;
+    auto opener = TernaryOpener::Create(checkpoint, &decisions).value();
+    const auto source = opener.Open(tensor).value();
+    EXPECT_EQ(source.group_cols(), 64u);
+    std::vector<std::uint8_t> codes(4 * 64);
+    std::vector<float> scales(4);
+    EXPECT_TRUE(source.ReadRows(0, 4, codes.data(), scales.data()));
+    for (std::size_t i = 0; i < codes.size(); ++i) EXPECT_EQ(codes[i], i % 64 == 63 ? 2 : 1) << i;
+    return scales;
+  };
+  const std::vector<float> expected = {1, 2, 4, 8};
+  SafetensorsBuilder stacked;
+  stacked.Add(stacks_ + "gate_proj.weight", "U32", {2, 2, 4}, Words(4));
+  stacked.Add(stacks_ + "gate_proj.row_alpha", "BF16", {2, 2}, Numbers(expected));
+  EXPECT_EQ(rows(stacked, "blk.0.ffn_gate_exps.weight"), expected);
+  SafetensorsBuilder apart;
+  for (const int e : {1, 0}) {
+    const std::string stem = experts_ + std::to_string(e) + ".up_proj.";
+    apart.Add(stem + "weight", "U32", {2, 4}, Words(2));
+    apart.Add(stem + "row_alpha", "BF16", {2}, e == 0 ? Numbers({1, 2}) : Numbers({4, 8}));
+  }
+  EXPECT_EQ(rows(apart, "blk.0.ffn_up_exps.weight"), expected);
+  SafetensorsBuilder groups;
+  for (const int e : {0, 1}) {
+    const std::string stem = experts_ + std::to_string(e) + ".up_proj.";
+    groups.Add(stem + "weight", "U32", {2, 4}, Words(2));
+    const std::vector<float> its = e == 0 ? std::vector<float>{1, 2} : std::vector<float>{4, 8};
+    groups.Add(stem + "scales", "BF16", {2, 1}, Numbers(its));
+    groups.Add(stem + "biases", "BF16", {2, 1}, Numbers({-its[0], -its[1]}));
+  }
+  EXPECT_EQ(rows(groups, "blk.0.ffn_up_exps.weight"), expected);
+}
+
+TEST_F(MaplePackTest, AnEmbeddingOfFourBitsKeepsItsNumbers) {
+  for (const float scale : {0.5f, 1e-9f}) {  // binary16 holds the first
+    SafetensorsBuilder builder;
+    builder.AddZeros("lm_head_flash.token_map", "I32", {1}, 4);
+    Write("model.safetensors", AddEmbedding(builder, scale).Build());
+    const Checkpoint checkpoint = Open(folder_);
+    const Tensor& tensor = *checkpoint.Find("token_embd.weight");
+    EXPECT_EQ(tensor.format,
+              scale == 0.5f ? quant::WeightFormat::kQ4_1 : quant::WeightFormat::kF32);
+    std::vector<float> values(64);
+    quant::DequantizeRowFor(tensor.format)(tensor.bytes.data(), 64, values.data());
+    const float step = BfloatToFloat(FloatToBfloat(scale)),
+                bias = BfloatToFloat(FloatToBfloat(-7.5f * scale));
+    for (std::size_t i = 0; i < 64; ++i) {
+      const auto code = static_cast<float>(i < 56 ? i % 8 : i == 63 ? 15 : 0);
+      EXPECT_EQ(values[i], code * step + bias) << i;
+    }
+    ASSERT_EQ(checkpoint.decisions().size(), 1u);
+    EXPECT_EQ(checkpoint.decisions()[0].subject, "tensors beside the head");
+  }
+}
+
+TEST_F(MaplePackTest, OddPacksAreRefused) {
+  SafetensorsBuilder wide;
+  wide.Add(stacks_ + "gate_proj.weight", "U32", {2, 2, 4}, Words(4));
+  wide.Add(stacks_ + "gate_proj.row_alpha", "BF16", {4}, Numbers({1, 1, 1, 1}));
+  EXPECT_THAT(RefusalOf(wide), HasSubstr("row_alpha: 2 x 2 expected, 4 found"));
+  SafetensorsBuilder mixed, alone;
+  for (const int e : {0, 1}) {
+    const std::string stem = experts_ + std::to_string(e) + ".up_proj.";
+    mixed.Add(stem + "weight", "U32", {2, 4}, Words(2));
+    alone.Add(stem + "weight", "U32", {2, 4}, Words(2));
+  }
+  alone.Add(experts_ + "0.up_proj.row_alpha", "BF16", {2}, Numbers({1, 1}));
+  EXPECT_THAT(RefusalOf(alone), HasSubstr("1.up_proj.weight\": its scales are missing"));
+  mixed.Add(experts_ + "0.up_proj.row_alpha", "BF16", {2}, Numbers({1, 1}));
+  mixed.Add(experts_ + "1.up_proj.scales", "BF16", {2, 1}, Numbers({1, 1}));
+  mixed.Add(experts_ + "1.up_proj.biases", "BF16", {2, 1}, Numbers({-1, -1}));
+  EXPECT_THAT(RefusalOf(mixed), HasSubstr("scales as those of expert 0 expected"));
+  SafetensorsBuilder types;
+  types.Add(stacks_ + "gate_proj.weight", "U32", {2, 2, 4}, Words(4));
+  types.AddZeros(stacks_ + "gate_proj.row_alpha", "I32", {2, 2}, 16);
+  EXPECT_THAT(RefusalOf(types), HasSubstr("row_alpha: type F32, F16 or BF16"));
 }
 
 TEST_F(HfFolderTest, FloatsMayBeTernaryInGroups) {

@@ -98,7 +98,7 @@ class Mapper {
         entries_(entries),
         decisions_(*decisions),
         float_weights_(config.float_weights),
-        mlx_(entries, config.mlx_group_cols) {}
+        mlx_(entries, config) {}
 
   /// Maps every entry. A scale that no weight took at the end is refused: its weight is missing or
   /// not packed.
@@ -158,6 +158,16 @@ class Mapper {
   /// Sides of packs, and what stands beside the text in a model with more senses.
   bool IsLeftOut(const SafetensorsEntry& entry) {
     if (mlx_.IsSide(entry)) return true;
+    if (config_.row->experts && entry.name.starts_with("lm_head_flash.")) {
+      if (!flash_told_) {
+        decisions_.push_back({"tensors beside the head", "left out",
+                              fmt::format("{} and others guess the best tokens; here all logits "
+                                          "are computed",
+                                          Quoted(entry.name)),
+                              false});
+      }
+      return flash_told_ = true;
+    }
     if (!config_.row->delta_layers || !IsBesideTheText(entry.name)) return false;
     if (!left_out_) {
       decisions_.push_back(
@@ -370,16 +380,45 @@ class Mapper {
       return fail(fmt::format("{} experts expected (num_experts), {} found", config_.num_experts,
                               parts.entries.size()));
     }
-    const auto format = FloatFormat(first.dtype);
-    if (!format) return Within(first, std::move(WrongType(first, "F32, F16 or BF16")).value());
-    mapped_.tensors.push_back({.name = name,
-                               .format = *format,
-                               .rank = 3,
-                               .shape = {first.shape[1], first.shape[0], config_.num_experts, 1},
-                               .file_offset = first.file_offset,
-                               .bytes = first.bytes,
-                               .quantize_rows = float_weights_ == HfFloatWeights::kThresholds,
-                               .places = std::make_shared<const TensorPlaces>(std::move(places))});
+    Tensor tensor{.name = name,
+                  .format = {},
+                  .rank = 3,
+                  .shape = {first.shape[1], first.shape[0], config_.num_experts, 1},
+                  .file_offset = first.file_offset,
+                  .bytes = first.bytes};
+    if (first.dtype == "U32") {
+      BITTERN_TRY(StackPacks(parts, &places, &tensor));
+    } else {
+      const auto format = FloatFormat(first.dtype);
+      if (!format)
+        return Within(first, std::move(WrongType(first, "F32, F16, BF16 or U32")).value());
+      tensor.format = *format;
+      tensor.quantize_rows = float_weights_ == HfFloatWeights::kThresholds;
+    }
+    tensor.places = std::make_shared<const TensorPlaces>(std::move(places));
+    mapped_.tensors.push_back(std::move(tensor));
+    return {};
+  }
+
+  /// The scales of all experts, copied one behind the other.
+  Result<void> StackPacks(const ExpertParts& parts, TensorPlaces* places, Tensor* tensor) {
+    std::vector<std::byte> scales, biases;
+    for (const auto& [expert, entry] : parts.entries) {
+      TensorPlaces its;
+      auto set = mlx_.SetMatrix(*entry, &its, tensor);
+      if (!set) return Within(*entry, std::move(set).error());
+      if (expert == 0) {
+        places->group_cols = its.group_cols;
+        places->scale_format = its.scale_format;
+      } else if (its.group_cols != places->group_cols || its.biases.empty() != biases.empty() ||
+                 its.scale_format != places->scale_format) {
+        return Within(*entry, {ErrorCode::kCorruptFile, "scales as those of expert 0 expected"});
+      }
+      scales.insert(scales.end(), its.scales.begin(), its.scales.end());
+      biases.insert(biases.end(), its.biases.begin(), its.biases.end());
+    }
+    places->scales = mapped_.memory.emplace_back(std::move(scales));
+    if (!biases.empty()) places->biases = mapped_.memory.emplace_back(std::move(biases));
     return {};
   }
 
@@ -396,7 +435,7 @@ class Mapper {
   HfFloatWeights float_weights_;
   MlxSides mlx_;
   std::unordered_map<std::string, const SafetensorsEntry*> scales_;  // not yet used
-  bool scale_multiplies_ = false, norms_less_one_ = false, left_out_ = false;
+  bool scale_multiplies_ = false, norms_less_one_ = false, left_out_ = false, flash_told_ = false;
   std::unordered_set<std::string> names_;
   std::map<std::string, ExpertParts> experts_;
   HfMapped mapped_;
