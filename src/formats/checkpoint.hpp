@@ -28,8 +28,7 @@ struct TensorPlaces {
   /// One after the other, the same number of rows in each, in place of Tensor::bytes, which are
   /// those of the first.
   std::vector<std::span<const std::byte>> parts;
-  /// Floats of groups of columns: weight = code * scale + bias. bias = -scale, also if there is
-  /// none.
+  /// Floats of groups: weight = code * scale + bias. bias = -scale, and there may be no biases.
   std::span<const std::byte> scales, biases;
   quant::WeightFormat scale_format = quant::WeightFormat::kF32;
   std::size_t group_cols = 0;
