@@ -45,8 +45,9 @@ std::string_view OperationOf(model::MatrixLayout layout) {
 }
 
 /// Why this layout; "asked for" where the user chose.
-std::string ReasonOf(const Decisions& decisions) {
-  const auto chosen = std::ranges::find(decisions, runtime::kLayoutSubject, &Decision::subject);
+std::string ReasonOf(const Decisions& decisions, bool grouped) {
+  const auto subject = grouped ? runtime::kGroupedLayoutSubject : runtime::kLayoutSubject;
+  const auto chosen = std::ranges::find(decisions, subject, &Decision::subject);
   return chosen == decisions.end() ? "asked for" : chosen->reason;
 }
 
@@ -57,7 +58,8 @@ Result<BenchSubject> DescribeSubject(const runtime::LoadedModel& loaded, model::
   const model::Model& model = loaded.model;
   std::string isa = BITTERN_TRY(kernels::IsaInUse());
   const model::Weights& weights = model.weights();
-  const model::MatrixLayout layout = weights.layers.front().qkv_proj.layout;
+  const model::TernaryMatrix& first = weights.layers.front().qkv_proj;
+  const model::MatrixLayout layout = first.layout;
   const bool skips = weights.layers.front().skips_zeros();
   const int limit = model.config().context_length;
   const auto name_of = [&](std::string_view operation) {
@@ -73,7 +75,7 @@ Result<BenchSubject> DescribeSubject(const runtime::LoadedModel& loaded, model::
                       .model_bytes = model.tensor_bytes(),
                       .num_parameters = model.num_parameters(),
                       .layout = std::string(model::MatrixLayoutName(layout)),
-                      .layout_reason = ReasonOf(loaded.decisions),
+                      .layout_reason = ReasonOf(loaded.decisions, first.grouped()),
                       .matrix_kernel = name_of(OperationOf(layout)),
                       .float_kernel = name_of("float32"),
                       .sparse_kernel = skips ? name_of("sparse") : "",

@@ -107,6 +107,29 @@ void Grouped(benchmark::State& state, const Tile16Ops& ops) {
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kRows * kCols * tokens));
 }
 
+/// `rows` rows with scales of groups against one vector of two digits, from either layout: bytes
+/// are those of Tile16.
+template <class Ops>
+void GroupedRows(benchmark::State& state, const Ops& ops) {
+  constexpr bool kOf48 = std::is_same_v<Ops, Tile48Ops>;
+  const auto rows = static_cast<std::size_t>(state.range(0));
+  const std::size_t tiles = rows / (kOf48 ? quant::kTile48Rows : quant::kTileRows);
+  const std::vector<std::uint8_t> weights(rows * kCols / 4, 0x55);
+  const std::vector<std::int8_t> act(kCols, 3);
+  const std::vector<std::int32_t> sums(2 * kBlocks, 3 * kGroupCols);
+  const std::vector<float> act_scales(2 * kBlocks, 0.5f), scales(rows * kBlocks, 0.25f);
+  std::vector<float> out(rows);
+  const GroupedToken low{act.data(), sums.data(), act_scales.data(), nullptr};
+  const GroupedArgs args{
+      weights.data(),    tiles,      kBlocks, scales.data(), 1, act.data(), 4, sums.data(),
+      act_scales.data(), out.data(), &low};
+  for (auto _ : state) {
+    ops.gemv_grouped(&args);
+    benchmark::ClobberMemory();
+  }
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(weights.size()));
+}
+
 /// 1,024 rows against a batch; items are multiply-adds.
 void Vlut(benchmark::State& state, const VlutOps& ops) {
   constexpr std::size_t kTiles = 64, kRows = kTiles * quant::kTileRows;
@@ -286,7 +309,13 @@ const bool kRegistered = [] {
       }
     }
     if (kernel->vlut != nullptr) add("vlut", Vlut, *kernel->vlut, 16, 32);
-    if (kernel->tile48 != nullptr) add("gemv48", GemvOfTile48, *kernel->tile48, 96, 102432);
+    if (kernel->tile16 != nullptr) {
+      add("grouped_rows", GroupedRows<Tile16Ops>, *kernel->tile16, 96, 102432);
+    }
+    if (kernel->tile48 != nullptr) {
+      add("gemv48", GemvOfTile48, *kernel->tile48, 96, 102432);
+      add("grouped_rows48", GroupedRows<Tile48Ops>, *kernel->tile48, 96, 102432);
+    }
     if (kernel->sparse != nullptr) {
       add("rows", Rows, *kernel->sparse, 512, 102400);
       add("columns", Columns, *kernel->sparse, 512, 102400);

@@ -149,6 +149,77 @@ TEST_P(Tile48, BecomesThreeTilesOfSixteenRows) {
   }
 }
 
+/// Tile16's plain kernel, which tile16_test holds against the definition.
+const Tile16Ops& PlainTile16() {
+  return SelectKernels([](Isa isa) { return isa == Isa::scalar; }).tile16();
+}
+
+TEST_P(Tile48, GroupedGemvEqualsThatOfTile16) {
+  std::mt19937 rng(4);
+  std::uniform_real_distribution<float> uniform(0.01f, 2.0f);
+  constexpr std::size_t kTiles = 2, kThirds = 3 * kTiles;
+  for (const std::size_t blocks : {1u, 3u, 54u}) {
+    const std::size_t cols = blocks * quant::kTileBlock, groups = 2 * blocks;
+    for (const int code : {-1, 0, 2}) {
+      std::vector<std::uint8_t> codes(kTiles * kTile48Rows * cols);
+      for (auto& c : codes)
+        c = static_cast<std::uint8_t>(code < 0 ? static_cast<int>(rng() % 3) : code);
+      Packed weights(codes, kTiles * kTile48Rows, cols);
+      std::vector<std::uint8_t> tiles16(kThirds * quant::TileBytes(cols));
+      for (std::size_t t = 0; t < kTiles; ++t) {
+        GetParam()->tile48->to_tile16(weights.tiles.data() + t * quant::Tile48Bytes(cols), blocks,
+                                      tiles16.data() + 3 * t * quant::TileBytes(cols));
+      }
+      for (const std::size_t per_block : {1u, 2u}) {
+        for (const std::size_t stride : {4u, 32u}) {
+          GuardedBuffer<float> scales(kThirds * blocks * per_block * kTileRows);
+          for (std::size_t i = 0; i < scales.size(); ++i) scales[i] = uniform(rng);
+          const std::size_t span = (cols / 4 - 1) * stride + 4;  // of the groups of four
+          GuardedBuffer<std::int8_t> acts[2] = {GuardedBuffer<std::int8_t>(span),
+                                                GuardedBuffer<std::int8_t>(span)};
+          std::vector<std::int32_t> sums[2];
+          std::vector<float> act_scales[2];
+          for (std::size_t digit = 0; digit < 2; ++digit) {
+            sums[digit].resize(groups);
+            for (std::size_t c = 0; c < cols; ++c) {
+              const int value = code < 0 ? static_cast<int>(rng() % 256) - 128 : -128;
+              acts[digit][c / 4 * stride + c % 4] = static_cast<std::int8_t>(value);
+              sums[digit][c / kGroupCols] += value;
+            }
+            for (std::size_t g = 0; g < groups; ++g) act_scales[digit].push_back(uniform(rng));
+          }
+          const GroupedToken low{acts[1].data(), sums[1].data(), act_scales[1].data(), nullptr};
+          for (const GroupedToken* second : {static_cast<const GroupedToken*>(nullptr), &low}) {
+            GuardedBuffer<float> out(kTiles * kTile48Rows);
+            std::vector<float> expected(out.size());
+            GroupedArgs args{.tiles = tiles16.data(),
+                             .num_tiles = kThirds,
+                             .num_blocks = blocks,
+                             .weight_scales = scales.data(),
+                             .scales_per_block = per_block,
+                             .act = acts[0].data(),
+                             .act_stride = stride,
+                             .act_sums = sums[0].data(),
+                             .act_scales = act_scales[0].data(),
+                             .out = expected.data(),
+                             .low = second};
+            PlainTile16().gemv_grouped(&args);
+            args.tiles = weights.tiles.data();
+            args.num_tiles = kTiles;
+            args.out = out.data();
+            GetParam()->tile48->gemv_grouped(&args);
+            for (std::size_t row = 0; row < out.size(); ++row) {
+              ASSERT_EQ(out[row], expected[row])
+                  << blocks << " blocks, code " << code << ", " << per_block << " scales, stride "
+                  << stride << ", " << (second == nullptr ? 1 : 2) << " digits, row " << row;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Tile48, testing::ValuesIn(Tile48Kernels()),
                          [](const auto& kernel) { return std::string(kernel.param->name); });
 

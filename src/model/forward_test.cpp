@@ -408,14 +408,6 @@ TEST(Forward, TablesAcrossTokensGiveTheSameBits) {
   }
 }
 
-TEST(Forward, WhatTile48CannotHoldStaysInTile16) {
-  SmallModel small;
-  small.Recode(quant::CodecOf(quant::TernaryLayout::kQ2_0), [](std::size_t r, std::size_t group) {
-    return 0.0625f * static_cast<float>(1 + (r + group) % 3);
-  });
-  EXPECT_EQ(LastLogits(small, kTokens, MatrixLayout::kTile48), LastLogits(small, kTokens));
-}
-
 float SomeScale(std::size_t row, std::size_t group) {
   return 0.0625f * static_cast<float>(1 + (row * 7 + group * 3) % 5);
 }

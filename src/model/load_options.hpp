@@ -47,9 +47,9 @@ enum class BatchKernel : std::uint8_t {
 enum class Activations : std::uint8_t { kAuto, kInt8, kInt16 };
 
 struct LoadOptions {
-  /// The layout of ternary matrices: it changes speed and memory. None: runtime::LoadedModel
-  /// chooses (layout_choice.hpp), model::Model takes kTile16.
-  std::optional<MatrixLayout> layout = {};
+  /// The layout of ternary matrices (grouped_layout, or the same: of those whose scales differ
+  /// along a row). None: runtime::LoadedModel chooses, model::Model takes kTile16.
+  std::optional<MatrixLayout> layout = {}, grouped_layout = {};
   HeadMode head = HeadMode::kAuto;
   HeadCopy head_copy = HeadCopy::kAtOnce;
   SkipMode zero_skip = SkipMode::kAuto;

@@ -37,9 +37,9 @@ struct TernaryMatrix {
   std::size_t num_tiles = 0;   ///< of TileRows(layout) rows
   std::vector<Part> parts;
   AlignedBuffer<std::uint8_t> tiles;
-  /// The scales of a matrix whose scales differ along a row: [tile][block][scales_per_block][16],
-  /// as in kernels::GroupedArgs. Those of the parts do not count then. scales_per_block is 0 where
-  /// they do not differ.
+  /// The scales of a matrix whose scales differ along a row: [16
+  /// rows][block][scales_per_block][16], as in kernels::GroupedArgs. Those of the parts do not
+  /// count then. scales_per_block is 0 where they do not differ.
   std::size_t scales_per_block = 0;
   AlignedBuffer<float> group_scales;
   AlignedBuffer<std::uint16_t> half_scales;  ///< in place of them where binary16 holds every one
@@ -52,6 +52,10 @@ struct TernaryMatrix {
   }
   [[nodiscard]] bool grouped() const noexcept { return scales_per_block != 0; }
   [[nodiscard]] std::size_t padded_rows() const noexcept { return num_tiles * TileRows(layout); }
+  /// Scales of groups of 16 rows.
+  [[nodiscard]] std::size_t scales_of_16() const noexcept {
+    return num_blocks * scales_per_block * quant::kTileRows;
+  }
 };
 
 /// Rows of activations that meet a grouped matrix.
@@ -61,9 +65,15 @@ struct GroupedRows {
   std::size_t digits = 1;
 };
 
-/// Some tiles of a grouped matrix times all rows, to the `out` of each row (with two digits, of
-/// each row of high ones). scales: of these tiles; scratch: kernels::GroupedGemmArgs. One thread.
+/// Memory for MultiplyGrouped, of one thread.
+struct GroupedScratch {
+  std::uint8_t* codes;  ///< kernels::GroupedGemmArgs
+  std::uint8_t* tiles;  ///< of kTile48: three tiles of 16 rows
+};
+
+/// Some tiles (of kTile48 one) of a grouped matrix times all rows, to the `out` of each row (with
+/// two digits, of each row of high ones). scales: of these tiles. One thread.
 void MultiplyGrouped(const kernels::Kernels& kernels, const TernaryMatrix& matrix, Range tiles,
-                     const float* scales, const GroupedRows& in, std::uint8_t* scratch);
+                     const float* scales, const GroupedRows& in, const GroupedScratch& scratch);
 
 }  // namespace bittern::model

@@ -49,11 +49,17 @@ Result<void> SetWays(const formats::Checkpoint& checkpoint, ThreadPool& pool,
                           false});
   }
   if (options->layout.has_value()) return {};
-  LayoutChoice choice = ChooseLayout(TernaryBytes(checkpoint), kernels, pool, *cache);
-  options->layout = choice.layout;
-  decisions->push_back({std::string(kLayoutSubject),
-                        std::string(model::MatrixLayoutName(choice.layout)),
-                        std::move(choice.reason), false});
+  const auto choose = [&](ScaleKind kind, std::string_view subject) {
+    LayoutChoice choice = ChooseLayout(TernaryBytes(checkpoint), kind, kernels, pool, *cache);
+    decisions->push_back({std::string(subject), std::string(model::MatrixLayoutName(choice.layout)),
+                          std::move(choice.reason), false});
+    return choice.layout;
+  };
+  options->layout = choose(ScaleKind::kOfRows, kLayoutSubject);
+  options->grouped_layout = model::MatrixLayout::kTile16;
+  if (MayHaveGroups(checkpoint)) {
+    options->grouped_layout = choose(ScaleKind::kOfGroups, kGroupedLayoutSubject);
+  }
   return {};
 }
 

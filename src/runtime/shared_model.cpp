@@ -31,7 +31,7 @@ constexpr std::string_view kFailed = "cannot be loaded: ";
 
 /// The options that all ranks must load with.
 struct SharedOptions {
-  std::optional<model::MatrixLayout> layout;
+  std::optional<model::MatrixLayout> layout, grouped_layout;
   model::HeadMode head;
   model::SkipMode zero_skip;
   model::Activations activations;
@@ -104,6 +104,7 @@ void Announce(const formats::Checkpoint& checkpoint, const std::vector<std::stri
   out.Value(overrides.size());
   for (const std::string& text : overrides) WriteText(text, &out);
   out.Value(SharedOptions{.layout = options.layout,
+                          .grouped_layout = options.grouped_layout,
                           .head = options.head,
                           .zero_skip = options.zero_skip,
                           .activations = options.activations,
@@ -160,6 +161,7 @@ class Follower {
     auto pool = BITTERN_TRY(ThreadPool::Create(shared.num_threads));
     model::LoadOptions options;
     options.layout = shared.layout;
+    options.grouped_layout = shared.grouped_layout;
     options.head = shared.head;
     options.zero_skip = shared.zero_skip;
     options.activations = shared.activations;

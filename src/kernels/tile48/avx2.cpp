@@ -56,7 +56,7 @@ inline __m256i TriplesOf(const uint8_t* unit) {
 struct Narrow {
   __m256i weight[3] = {};
 };
-inline void AddGroup(__m256i triples, const int8_t* act, Narrow* sums) {
+inline void AddFour(__m256i triples, const int8_t* act, Narrow* sums) {
   int32_t word;
   __builtin_memcpy(&word, act, sizeof word);
   const __m256i four = _mm256_set1_epi32(word);
@@ -69,11 +69,12 @@ inline void AddGroup(__m256i triples, const int8_t* act, Narrow* sums) {
   });
 }
 
-/// Adds half a unit, eight rows of each weight, to their sums.
-inline void AddHalf(const uint8_t* unit, const int8_t* act, __m256i sums[3]) {
+/// Adds half a unit, eight rows of each weight, to their sums. stride: bytes between groups of four
+/// activations.
+inline void AddHalf(const uint8_t* unit, const int8_t* act, size_t stride, __m256i sums[3]) {
   Narrow narrow;
   Unroll<kGroups>(BITTERN_STEP(group) {
-    AddGroup(TriplesOf<group.value>(unit), act + 4 * group.value, &narrow);
+    AddFour(TriplesOf<group.value>(unit), act + stride * group.value, &narrow);
   });
   Unroll<3>(BITTERN_STEP(i) {
     const __m256i wide = _mm256_madd_epi16(narrow.weight[i.value], _mm256_set1_epi16(1));
@@ -87,8 +88,8 @@ void GemvTile(const uint8_t* unit, size_t num_blocks, const int8_t* act, int32_t
   __m256i sums[2][3] = {};
   for (size_t u = 0; u < num_blocks * kUnits; ++u, unit += kUnitBytes) {
     Unroll<5>(BITTERN_STEP(n) { __builtin_prefetch(unit + kPrefetchBytes + n.value * kLine); });
-    AddHalf(unit, act + u * kUnitCols, sums[0]);
-    AddHalf(unit + kHalf, act + u * kUnitCols, sums[1]);
+    AddHalf(unit, act + u * kUnitCols, 4, sums[0]);
+    AddHalf(unit + kHalf, act + u * kUnitCols, 4, sums[1]);
   }
   Unroll<6>(BITTERN_STEP(i) {
     constexpr size_t kHalfOf = i.value / 3, kWeight = i.value % 3;
@@ -148,7 +149,59 @@ void ToTile16(const uint8_t* tile, size_t num_blocks, uint8_t* tiles16) {
   }
 }
 
-constexpr Tile48Ops kOps = {Gemv, ToTile16};
+/// Eight rows of each third of a tile times one vector, group after group. scales: of the first of
+/// them.
+void GroupedHalf(const GroupedArgs* g, const uint8_t* unit, const float* scales, float* out) {
+  const size_t third_scales = g->num_blocks * g->scales_per_block * kThirdRows;
+  const int8_t* act = g->act;
+  __m256 totals[3] = {};
+  for (size_t group = 0; group < 2 * g->num_blocks; ++group) {
+    __m256i sums[3] = {};
+    for (size_t u = 0; u < kGroupUnits; ++u, unit += kUnitBytes, act += kGroups * g->act_stride) {
+      __builtin_prefetch(unit + kPrefetchBytes);
+      AddHalf(unit, act, g->act_stride, sums);
+    }
+    sums[1] = _mm256_srai_epi32(sums[1], 2);
+    const size_t scale = group / 2 * g->scales_per_block + group % 2 * (g->scales_per_block - 1);
+    Unroll<3>(BITTERN_STEP(third) {
+      const __m256i sum =
+          _mm256_sub_epi32(sums[third.value], _mm256_set1_epi32(g->act_sums[group]));
+      const __m256 weight_scale =
+          _mm256_loadu_ps(scales + third.value * third_scales + scale * kThirdRows);
+      const __m256 scaled = _mm256_mul_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(sum), weight_scale),
+                                          _mm256_set1_ps(g->act_scales[group]));
+      totals[third.value] = _mm256_add_ps(totals[third.value], scaled);
+    });
+  }
+  Unroll<3>(BITTERN_STEP(third) {
+    _mm256_storeu_ps(out + third.value * kThirdRows, totals[third.value]);
+  });
+}
+
+constexpr size_t kRows = kTripleRows;
+
+}  // namespace
+}  // namespace bittern::kernels
+
+#include "kernels/tile16/digits.inc"
+
+namespace bittern::kernels {
+namespace {
+
+void GemvGrouped(const GroupedArgs* g) {
+  const size_t tile_bytes = g->num_blocks * kUnits * kUnitBytes;
+  const size_t tile_scales = g->num_blocks * g->scales_per_block * kTripleRows;
+  for (size_t t = 0; t < g->num_tiles; ++t) {
+    AddDigits(g, g->out + t * kTripleRows, [&](const GroupedArgs* digit, float* out) {
+      for (size_t half = 0; half < 2; ++half) {
+        GroupedHalf(digit, digit->tiles + t * tile_bytes + half * kHalf,
+                    digit->weight_scales + t * tile_scales + half * 8, out + half * 8);
+      }
+    });
+  }
+}
+
+constexpr Tile48Ops kOps = {Gemv, ToTile16, GemvGrouped};
 
 }  // namespace
 

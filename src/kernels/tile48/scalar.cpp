@@ -30,11 +30,12 @@ uint8_t TripleAt(const uint8_t* unit, size_t group, size_t place) {
   return (index & kNegated) != 0 ? static_cast<uint8_t>(kNegateFrom - triple) : triple;
 }
 
-void AddUnit(const uint8_t* unit, const int8_t* act, int32_t* out) {
+/// stride: bytes between groups of four activations.
+void AddUnit(const uint8_t* unit, const int8_t* act, size_t stride, int32_t* out) {
   for (size_t group = 0; group < 8; ++group) {
     for (size_t place = 0; place < 64; ++place) {
       const unsigned triple = TripleAt(unit, group, place);
-      const int32_t a = act[4 * group + place % 4];
+      const int32_t a = act[stride * group + place % 4];
       out[place / 4] += static_cast<int32_t>(triple & 3) * a;
       out[16 + place / 4] += static_cast<int32_t>(triple >> 2 & 3) * a;
       out[32 + place / 4] += static_cast<int32_t>(triple >> 4) * a;
@@ -50,7 +51,7 @@ void Gemv(const Tile48Args* args) {
       int32_t* out = args->out + token * args->out_stride + t * kTripleRows;
       for (size_t row = 0; row < kTripleRows; ++row) out[row] = -args->act_sums[token];
       for (size_t u = 0; u < tile_units; ++u) {
-        AddUnit(args->tiles + (t * tile_units + u) * kUnitBytes, act + u * kUnitCols, out);
+        AddUnit(args->tiles + (t * tile_units + u) * kUnitBytes, act + u * kUnitCols, 4, out);
       }
     }
   }
@@ -72,7 +73,43 @@ void ToTile16(const uint8_t* tile, size_t num_blocks, uint8_t* tiles16) {
   }
 }
 
-constexpr Tile48Ops kOps = {Gemv, ToTile16};
+/// Tile `t` times one vector, group after group.
+void GroupedTile(const GroupedArgs* g, size_t t, float* out) {
+  const uint8_t* units = g->tiles + t * g->num_blocks * kUnits * kUnitBytes;
+  for (size_t row = 0; row < kTripleRows; ++row) out[row] = 0;
+  for (size_t group = 0; group < 2 * g->num_blocks; ++group) {
+    int32_t sums[kTripleRows];
+    for (int32_t& sum : sums) sum = -g->act_sums[group];
+    for (size_t u = group * kGroupUnits; u < (group + 1) * kGroupUnits; ++u) {
+      AddUnit(units + u * kUnitBytes, g->act + u * kGroups * g->act_stride, g->act_stride, sums);
+    }
+    for (size_t row = 0; row < kTripleRows; ++row) {
+      const size_t block = (3 * t + row / kThirdRows) * g->num_blocks + group / 2;
+      const size_t scale = block * g->scales_per_block + group % 2 * (g->scales_per_block - 1);
+      out[row] += static_cast<float>(sums[row]) *
+                  g->weight_scales[scale * kThirdRows + row % kThirdRows] * g->act_scales[group];
+    }
+  }
+}
+
+constexpr size_t kRows = kTripleRows;
+
+}  // namespace
+}  // namespace bittern::kernels
+
+#include "kernels/tile16/digits.inc"
+
+namespace bittern::kernels {
+namespace {
+
+void GemvGrouped(const GroupedArgs* g) {
+  for (size_t t = 0; t < g->num_tiles; ++t) {
+    AddDigits(g, g->out + t * kTripleRows,
+              [&](const GroupedArgs* digit, float* out) { GroupedTile(digit, t, out); });
+  }
+}
+
+constexpr Tile48Ops kOps = {Gemv, ToTile16, GemvGrouped};
 
 }  // namespace
 

@@ -443,9 +443,7 @@ TEST(SharedOut, EveryWayToMultiplyGivesTheSameBits) {
     }
   }
   for (const MatrixLayout layout : {MatrixLayout::kTl1, MatrixLayout::kTl2}) {
-    LoadOptions options = WithScreen();
-    options.layout = layout;
-    ExpectSameOnRanks(small, options);
+    ExpectSameOnRanks(small, {.layout = layout, .head = HeadMode::kScreened});
   }
 }
 
@@ -464,6 +462,7 @@ TEST(SharedOut, ScalesOfRowsAndGroupsGiveTheSameBits) {
     SmallModel small = FourHeads("llama");
     small.Recode(quant::CodecOf(layout), scale);
     ExpectSameOnRanks(small, WithScreen());
+    ExpectSameOnRanks(small, {.layout = MatrixLayout::kTile48, .head = HeadMode::kScreened});
   }
 }
 

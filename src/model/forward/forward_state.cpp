@@ -23,12 +23,17 @@ struct Shapes {
   std::size_t skipping_rows;                                 // of down_proj; 0: nothing is skipped
   std::size_t threads;
   MatrixLayout layout;
+  bool tile48;  // some matrix has it
 };
 
 /// Fills in the sizes that depend on the weights' layouts.
 void AddRows(const std::vector<LayerWeights>& layers, Shapes* shapes) {
   const auto raise = [](std::size_t* size, std::size_t to) { *size = std::max(*size, to); };
   for (const LayerWeights& layer : layers) {
+    for (const TernaryMatrix* matrix :
+         {&layer.qkv_proj, &layer.o_proj, &layer.gate_up_proj, &layer.down_proj}) {
+      shapes->tile48 |= matrix->layout == MatrixLayout::kTile48;
+    }
     raise(&shapes->qkv_rows, layer.qkv_proj.padded_rows());
     raise(&shapes->projected_rows, layer.o_proj.padded_rows());
     if (layer.has_experts()) {
@@ -125,7 +130,7 @@ Result<ThreadScratch> CreateScratch(const ModelConfig& c, const Shapes& shapes,
       what));
   s.attention = BITTERN_TRY(AlignedBuffer<float>::Create(
       kernels::AttentionScratch(shapes.positions + kernels::kMostAttentionRows, head_dim), what));
-  if (shapes.skipping_rows != 0 || shapes.layout == MatrixLayout::kTile48) {
+  if (shapes.skipping_rows != 0 || shapes.tile48) {
     s.tiles = BITTERN_TRY(AlignedBuffer<std::uint8_t>::Create(
         MadeTiles(shapes) * quant::TileBytes(shapes.widest_input), what));
   }

@@ -70,12 +70,13 @@ void LinearGrouped(const MatrixProduct& product) {
   const Context& context = product.context;
   const auto& in = product.in;
   const auto& matrix = product.matrix;
-  context.team.Deal(matrix.num_tiles, kGroupedTiles, [&](Range dealt) {
-    for (std::size_t tile = dealt.begin; tile < dealt.end; tile += kGroupedTiles) {
-      const Range few{tile, std::min(tile + kGroupedTiles, dealt.end)};
+  const std::size_t rows = TileRows(matrix.layout), at_once = kGroupedTiles * kTileRows / rows;
+  context.team.Deal(matrix.num_tiles, at_once, [&](Range dealt) {
+    for (std::size_t tile = dealt.begin; tile < dealt.end; tile += at_once) {
+      const Range few{tile, std::min(tile + at_once, dealt.end)};
       GroupedTokens tokens(context, in);
       for (std::size_t token = 0; token < in.count; ++token) {
-        tokens.Add(token, 0, product.out.row(token) + tile * kTileRows);
+        tokens.Add(token, 0, product.out.row(token) + tile * rows);
       }
       tokens.Multiply({context, matrix, few, GroupScalesOf(context, matrix, few)});
     }
@@ -158,7 +159,7 @@ void PadRow(std::size_t row, const QuantizedRows& out, std::int8_t* values) {
 }  // namespace
 
 const float* GroupScalesOf(const Context& context, const TernaryMatrix& matrix, Range tiles) {
-  const std::size_t of_tile = matrix.num_blocks * matrix.scales_per_block * kTileRows;
+  const std::size_t of_tile = TileRows(matrix.layout) / kTileRows * matrix.scales_of_16();
   if (matrix.half_scales.size() == 0) return matrix.group_scales.data() + tiles.begin * of_tile;
   float* scales = context.scratch().scales.data();
   context.floats().widen_half(matrix.half_scales.data() + tiles.begin * of_tile,
@@ -193,7 +194,7 @@ void GroupedTokens::Multiply(const TilesOfMatrix& of) const {
   ThreadScratch& scratch = context_.scratch();
   const GroupedRows rows{{scratch.grouped.data(), num_rows_}, in_.step(), in_.digits()};
   MultiplyGrouped(*context_.weights.kernels, of.matrix, of.tiles, of.scales, rows,
-                  scratch.codes.data());
+                  {scratch.codes.data(), scratch.tiles.data()});
 }
 
 const kernels::FloatOps& Context::floats() const noexcept { return weights.kernels->float32(); }

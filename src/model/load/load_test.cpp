@@ -415,6 +415,29 @@ TEST(ModelLoad, ScalesOfGroupsStayHalves) {
   }
 }
 
+TEST(ModelLoad, MatricesWithGroupsHaveALayoutOfTheirOwn) {
+  SmallModel small("qwen3");
+  small.Recode(*quant::DefaultCodec(quant::WeightFormat::kTQ2_0), GroupScale);
+  for (const auto rows : {MatrixLayout::kTile16, MatrixLayout::kTile48}) {
+    for (const auto groups : {MatrixLayout::kTile16, MatrixLayout::kTile48}) {
+      const auto loaded = Load(small, {}, {.layout = rows, .grouped_layout = groups});
+      ASSERT_TRUE(loaded.model) << loaded.model.error().message;
+      for (const LayerWeights& layer : loaded.model->weights().layers) {
+        EXPECT_EQ(layer.qkv_proj.layout, groups);
+        const TernaryMatrix& down = layer.down_proj;
+        EXPECT_EQ(down.layout, groups);
+        for (std::size_t row = 0; row < SmallModel::kHidden; ++row) {
+          const std::size_t at = row / 16 * down.scales_of_16() + row % 16;
+          EXPECT_EQ(HalfToFloat(down.half_scales.data()[at]), GroupScale(row, 0)) << row;
+        }
+      }
+    }
+  }
+  const auto tables = Load(small, {}, {.layout = MatrixLayout::kTl1});
+  ASSERT_FALSE(tables.model);
+  EXPECT_THAT(tables.model.error().message, HasSubstr("need layout tile16 or tile48, not tl1"));
+}
+
 TEST(ModelLoad, ScalesThatNoHalfHoldsStayFloats) {
   SmallModel small("qwen3");
   small.Recode(*quant::DefaultCodec(quant::WeightFormat::kPQ2_0), GroupScale);

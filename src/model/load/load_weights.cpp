@@ -42,7 +42,8 @@ struct Loader {
   formats::TernaryOpener& opener;
   const ModelConfig& config;
   ThreadPool& pool;
-  MatrixLayout layout;  ///< kTile16 from the first matrix on that cannot be kTile48
+  MatrixLayout layout;          ///< grouped_layout from the first matrix on that wants it
+  MatrixLayout grouped_layout;  ///< of matrices whose scales differ along a row
   bool skip_zeros;
   HugeArena& arena;
   const RankShares& shares;
@@ -79,20 +80,23 @@ Result<StackPart> OpenPart(Loader& loader, int layer, const Projection& projecti
                    loader.shares.ranks};
 }
 
-Result<TernaryMatrix> LoadStack(Loader& loader, MatrixLayout layout, int layer,
-                                std::initializer_list<Projection> projections) {
+/// fixed: the layout, whatever was chosen.
+Result<TernaryMatrix> LoadStack(Loader& loader, int layer,
+                                std::initializer_list<Projection> projections,
+                                std::optional<MatrixLayout> fixed = {}) {
   std::vector<StackPart> parts;
   for (const Projection& projection : projections) {
     parts.push_back(BITTERN_TRY(OpenPart(loader, layer, projection)));
   }
-  const bool groups = loader.config.grouped_activations;
-  auto stacked = StackTernary(parts, layout, groups, loader.pool, loader.arena);
-  if (!stacked && stacked.error().code == ErrorCode::kUnsupported &&
-      layout == MatrixLayout::kTile48) {
-    loader.layout = MatrixLayout::kTile16;  // scales along the rows: here and in what follows
-    stacked = StackTernary(parts, loader.layout, groups, loader.pool, loader.arena);
+  const auto stack = [&](MatrixLayout layout) {
+    return StackTernary(parts, layout, loader.config.grouped_activations, loader.pool,
+                        loader.arena);
+  };
+  auto matrix = BITTERN_TRY(stack(fixed.value_or(loader.layout)));
+  if (!fixed && matrix.grouped() && matrix.layout != loader.grouped_layout) {
+    loader.layout = loader.grouped_layout;  // here and in what follows
+    matrix = BITTERN_TRY(stack(loader.layout));
   }
-  auto matrix = BITTERN_TRY(std::move(stacked));
   for (const StackPart& part : parts) loader.binder.checkpoint().Release(*part.tensor);
   return matrix;
 }
@@ -122,9 +126,9 @@ Result<void> LoadSkipping(Loader& loader, int index, LayerWeights* layer) {
   gate.rows_kept = up.rows_kept = loader.shares.shared() ? here : kept;
   down.rows_kept = hidden;
   down.columns_kept = kept;
-  layer->gate_up_proj = BITTERN_TRY(LoadStack(loader, loader.layout, index, {gate}));
-  layer->up_proj = BITTERN_TRY(LoadStack(loader, MatrixLayout::kRows, index, {up}));
-  layer->down_proj = BITTERN_TRY(LoadStack(loader, MatrixLayout::kColumns, index, {down}));
+  layer->gate_up_proj = BITTERN_TRY(LoadStack(loader, index, {gate}));
+  layer->up_proj = BITTERN_TRY(LoadStack(loader, index, {up}, MatrixLayout::kRows));
+  layer->down_proj = BITTERN_TRY(LoadStack(loader, index, {down}, MatrixLayout::kColumns));
   layer->neurons = std::move(kept);
   return {};
 }
@@ -156,11 +160,12 @@ Result<void> LoadExperts(Loader& loader, int index, LayerWeights* layer) {
   const auto hidden = static_cast<std::size_t>(loader.config.hidden_size);
   const RowList up_rows = RowsOfPart(shares, shares.expert, experts.all_neurons, experts.count);
   const RowList down_rows = RowsOfPart(shares, shares.hidden, hidden, experts.count);
-  layer->gate_up_proj =
-      BITTERN_TRY(LoadStack(loader, loader.layout, index,
-                            {{TensorId::kFfnGateExps, up_rows}, {TensorId::kFfnUpExps, up_rows}}));
+  // An expert's rows are whole tiles of 16.
+  const MatrixLayout layout = IsLut(loader.layout) ? loader.layout : MatrixLayout::kTile16;
+  layer->gate_up_proj = BITTERN_TRY(LoadStack(
+      loader, index, {{TensorId::kFfnGateExps, up_rows}, {TensorId::kFfnUpExps, up_rows}}, layout));
   layer->down_proj =
-      BITTERN_TRY(LoadStack(loader, loader.layout, index, {{TensorId::kFfnDownExps, down_rows}}));
+      BITTERN_TRY(LoadStack(loader, index, {{TensorId::kFfnDownExps, down_rows}}, layout));
   return {};
 }
 
@@ -180,11 +185,10 @@ Result<void> LoadFeedForward(Loader& loader, int index, LayerWeights* layer) {
   const RowList here =
       NeuronsHere(loader, {}, static_cast<std::size_t>(loader.config.intermediate_size), layer);
   const RowList hidden = RowsOfPart(loader.shares, loader.shares.hidden, 0);
-  layer->gate_up_proj = BITTERN_TRY(LoadStack(
-      loader, loader.layout, index, {{TensorId::kFfnGate, here}, {TensorId::kFfnUp, here}}));
+  layer->gate_up_proj =
+      BITTERN_TRY(LoadStack(loader, index, {{TensorId::kFfnGate, here}, {TensorId::kFfnUp, here}}));
   if (loader.config.input_norms) layer->gate_up_parts = PartsOf(layer->gate_up_proj);
-  layer->down_proj =
-      BITTERN_TRY(LoadStack(loader, loader.layout, index, {{TensorId::kFfnDown, hidden}}));
+  layer->down_proj = BITTERN_TRY(LoadStack(loader, index, {{TensorId::kFfnDown, hidden}}));
   return {};
 }
 
@@ -232,12 +236,11 @@ Result<void> LoadAttention(Loader& loader, int index, LayerWeights* layer) {
   const Projection query{TensorId::kAttnQ, query_rows, {}, shared},
       gate{TensorId::kAttnQ, gate_rows};
   const Projection key{TensorId::kAttnK, key_rows, {}, shared}, value{TensorId::kAttnV, value_rows};
-  layer->qkv_proj = BITTERN_TRY(
-      gate_rows.empty() ? LoadStack(loader, loader.layout, index, {query, key, value})
-                        : LoadStack(loader, loader.layout, index, {query, key, value, gate}));
+  layer->qkv_proj =
+      BITTERN_TRY(gate_rows.empty() ? LoadStack(loader, index, {query, key, value})
+                                    : LoadStack(loader, index, {query, key, value, gate}));
   if (loader.config.input_norms) layer->qkv_parts = PartsOf(layer->qkv_proj);
-  layer->o_proj =
-      BITTERN_TRY(LoadStack(loader, loader.layout, index, {{TensorId::kAttnOutput, hidden}}));
+  layer->o_proj = BITTERN_TRY(LoadStack(loader, index, {{TensorId::kAttnOutput, hidden}}));
   return {};
 }
 
@@ -302,10 +305,10 @@ Result<void> LoadDelta(Loader& loader, int index, LayerWeights* layer) {
                             TensorPrefix(formats::TensorName(TensorId::kSsmA, index)),
                             grows - delta.decay_scale.begin(), *grows));
   }
-  layer->qkv_proj = BITTERN_TRY(LoadStack(
-      loader, loader.layout, index, {{TensorId::kAttnQkv, mix}, {TensorId::kAttnGate, values}}));
+  layer->qkv_proj = BITTERN_TRY(
+      LoadStack(loader, index, {{TensorId::kAttnQkv, mix}, {TensorId::kAttnGate, values}}));
   const RowList out = RowsOfPart(loader.shares, loader.shares.hidden, 0);
-  layer->o_proj = BITTERN_TRY(LoadStack(loader, loader.layout, index, {{TensorId::kSsmOut, out}}));
+  layer->o_proj = BITTERN_TRY(LoadStack(loader, index, {{TensorId::kSsmOut, out}}));
   return {};
 }
 
@@ -389,11 +392,13 @@ Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const Model
   }
   ReportLongRope(c, decisions);
   HugeArena arena = ChooseArena(checkpoint, options, decisions);
+  const MatrixLayout layout = options.layout.value_or(MatrixLayout::kTile16);
   Loader loader{.binder = binder,
                 .opener = opener,
                 .config = c,
                 .pool = pool,
-                .layout = options.layout.value_or(MatrixLayout::kTile16),
+                .layout = layout,
+                .grouped_layout = options.grouped_layout.value_or(layout),
                 .skip_zeros = AllWant(weights.shares, SkipsZeros(c, weights, options)),
                 .arena = arena,
                 .shares = weights.shares};

@@ -261,9 +261,9 @@ Result<AlignedBuffer<T>> LayScales(std::span<const quant::TernaryScales> scales,
                                    const TernaryMatrix& matrix, ThreadPool& pool, HugeArena& arena,
                                    Convert convert) {
   const std::size_t step = kTileBlock / matrix.scales_per_block;
-  const std::size_t tile_scales = matrix.num_blocks * matrix.scales_per_block * kTileRows;
-  auto laid = BITTERN_TRY(
-      AlignedBuffer<T>::CreateIn(arena, matrix.num_tiles * tile_scales, "the scales of groups"));
+  const std::size_t tile_scales = matrix.scales_of_16();
+  auto laid = BITTERN_TRY(AlignedBuffer<T>::CreateIn(
+      arena, matrix.padded_rows() / kTileRows * tile_scales, "the scales of groups"));
   T* all = laid.data();
   pool.Run([&](Team& team) {
     for (std::size_t i = 0; i < scales.size(); ++i) {
@@ -302,9 +302,9 @@ void ShareFacts(Ranks* ranks, StackFacts* facts) {
 /// Sets the scales of groups. A group has 128 columns, or 64 where some part has scales that fine.
 Result<void> SetGroupScales(std::span<const quant::TernaryScales> scales, bool fine,
                             ThreadPool& pool, HugeArena& arena, TernaryMatrix* matrix) {
-  if (matrix->layout != MatrixLayout::kTile16) {
+  if (!IsTiled(matrix->layout)) {
     return Fail(ErrorCode::kUnsupported,
-                fmt::format("scales that differ along a row need layout tile16, not {}",
+                fmt::format("scales that differ along a row need layout tile16 or tile48, not {}",
                             MatrixLayoutName(matrix->layout)),
                 "kernel=tile16 sets it");
   }
@@ -391,7 +391,7 @@ Result<TernaryMatrix> StackTernary(std::span<const StackPart> parts, MatrixLayou
 
 std::vector<TernaryMatrix> PartsOf(const TernaryMatrix& stack) {
   const std::size_t rows = TileRows(stack.layout), bytes = TileBytes(stack.layout, stack.cols);
-  const std::size_t scales = stack.num_blocks * stack.scales_per_block * kTileRows;
+  const std::size_t scales = rows / kTileRows * stack.scales_of_16();  // of a tile
   std::vector<TernaryMatrix> parts;
   for (const TernaryMatrix::Part& part : stack.parts) {
     const std::size_t first = part.first_row / rows;

@@ -67,14 +67,14 @@ QuantizedVector QuantizeForCodes(const kernels::FloatOps& ops, const float* x, s
 
 void EstimateByCodes(const kernels::Kernels& kernels, const TernaryMatrix& codes, Range tiles,
                      CodesScratch* scratch) {
-  const std::size_t of_tile = codes.num_blocks * codes.scales_per_block * kTileRows;
+  const std::size_t of_tile = codes.scales_of_16();
   std::vector<kernels::GroupedToken>& vectors = scratch->vectors;
   for (std::size_t tile = tiles.begin; tile < tiles.end; tile += kScanTiles) {
     const std::size_t count = std::min(kScanTiles, tiles.end - tile);
     kernels.float32().widen_half(codes.half_scales.data() + tile * of_tile, count * of_tile,
                                  scratch->scales.data());
     MultiplyGrouped(kernels, codes, {tile, tile + count}, scratch->scales.data(), {vectors, 4},
-                    scratch->unpacked.data());
+                    {scratch->unpacked.data(), nullptr});
     for (kernels::GroupedToken& vector : vectors) vector.out += count * kTileRows;
   }
 }

@@ -64,16 +64,17 @@ void RunLut(const LutOps& ops, LutKind kind, KernelResults* results) {
   }
 }
 
-/// Scales by groups of columns, one or two a block.
-void RunGrouped(const kernels::Tile16Ops& ops, const std::vector<std::uint8_t>& tiles,
-                std::span<const std::int8_t> act, Random* random, KernelResults* results) {
+/// Two tiles of `rows` rows each, with scales by groups of columns, one or two a block.
+void RunGrouped(void (*gemv_grouped)(const kernels::GroupedArgs*), std::size_t rows,
+                const std::vector<std::uint8_t>& tiles, std::span<const std::int8_t> act,
+                Random* random, KernelResults* results) {
   constexpr std::size_t kTiles = 2, kGroups = kBlocks * 2;
-  auto weight_scales = RandomFloats(kTiles * kBlocks * 2 * quant::kTileRows, random);
+  auto weight_scales = RandomFloats(kTiles * kBlocks * 2 * rows, random);
   auto act_scales = RandomFloats(kGroups, random);
   std::vector<std::int32_t> sums(kGroups);
   for (std::size_t c = 0; c < act.size(); ++c) sums[c / kernels::kGroupCols] += act[c];
   for (const std::size_t scales : {1u, 2u}) {
-    std::vector<float> out(kTiles * quant::kTileRows);
+    std::vector<float> out(kTiles * rows);
     const kernels::GroupedArgs args{.tiles = tiles.data(),
                                     .num_tiles = kTiles,
                                     .num_blocks = kBlocks,
@@ -85,12 +86,12 @@ void RunGrouped(const kernels::Tile16Ops& ops, const std::vector<std::uint8_t>& 
                                     .act_scales = act_scales.data(),
                                     .out = out.data(),
                                     .low = nullptr};
-    ops.gemv_grouped(&args);
+    gemv_grouped(&args);
     results->Add("gemv_grouped", std::span<const float>(out));
     const kernels::GroupedToken low{act.data(), sums.data(), act_scales.data(), nullptr};
     kernels::GroupedArgs both = args;
     both.low = &low;
-    ops.gemv_grouped(&both);
+    gemv_grouped(&both);
     results->Add("gemv_grouped", std::span<const float>(out));
   }
 }
@@ -206,7 +207,7 @@ void RunTile16(const kernels::Tile16Ops& ops, KernelResults* results) {
     std::vector<std::int32_t> out(kTiles * quant::kTileRows);
     ops.gemv(tiles.data(), kTiles, kBlocks, act.data(), SumOf(act), out.data());
     results->Add("gemv", std::span<const std::int32_t>(out));
-    RunGrouped(ops, tiles, act, &random, results);
+    RunGrouped(ops.gemv_grouped, quant::kTileRows, tiles, act, &random, results);
   }
   for (const std::size_t tokens : {std::size_t{1}, std::size_t{3}, kTokens}) {
     const std::size_t panels = (tokens + kernels::kPanelTokens - 1) / kernels::kPanelTokens;
@@ -258,6 +259,7 @@ void RunTile48(const kernels::Tile48Ops& ops, KernelResults* results) {
       results->Add("gemv", std::span<const std::int32_t>(out));
     }
   }
+  RunGrouped(ops.gemv_grouped, kRows, tiles, RandomBytes(kCols, &random), &random, results);
   std::vector<std::uint8_t> made(3 * quant::TileBytes(kCols));
   ops.to_tile16(tiles.data(), kBlocks, made.data());
   results->Add("to_tile16", std::span<const std::uint8_t>(made));

@@ -18,6 +18,7 @@
 #include "kernels/registry.hpp"
 #include "model/matrix_layout.hpp"
 #include "quant/layouts/tile48.hpp"
+#include "quant/ternary_codec.hpp"
 #include "runtime/tune/machine_probe.hpp"
 
 namespace bittern::runtime {
@@ -28,14 +29,20 @@ using model::MatrixLayout;
 
 constexpr std::size_t kProbeCols = 2560, kProbeBlocks = kProbeCols / quant::kTileBlock;
 constexpr std::size_t kMiB = std::size_t{1} << 20;
-constexpr double kWorthIt = 1.03;
-constexpr std::size_t kMaxMachines = 64;  // in the file of gains
+constexpr double kWorthIt[] = {1.03, 0.97};              // by ScaleKind
+constexpr std::string_view kNames[] = {"", ", groups"};  // of what is kept
+constexpr std::size_t kMaxMachines = 64;                 // in the file of gains
 
 /// A matrix, to be read as either layout: the time does not depend on the weights.
 struct ProbeOperands {
   AlignedBuffer<std::uint8_t> weights;
   AlignedBuffer<std::int8_t> act;
   AlignedBuffer<std::int32_t> out;
+  std::vector<std::int32_t> group_sums = std::vector<std::int32_t>(2 * kProbeBlocks);
+  std::vector<float> group_scales = std::vector<float>(2 * kProbeBlocks, 1.0f);
+  std::vector<float> tile_scales =  // of every tile of 48 rows
+      std::vector<float>(quant::kTile48Rows * kProbeBlocks, 1.0f);
+  std::vector<float> group_out;
   std::size_t tiles = 0;  // of 48 rows
 
   static Result<ProbeOperands> Create(ThreadPool& pool, std::size_t bytes) {
@@ -46,6 +53,7 @@ struct ProbeOperands {
     o.weights = BITTERN_TRY(AlignedBuffer<std::uint8_t>::Create(o.tiles * kTileBytes, what));
     o.act = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(kProbeCols, what));
     o.out = BITTERN_TRY(AlignedBuffer<std::int32_t>::Create(o.tiles * quant::kTile48Rows, what));
+    o.group_out.resize(o.tiles * quant::kTile48Rows);
     pool.Run([&](Team& team) {  // each thread makes its own pages
       const Range mine = team.Share(o.tiles);
       std::fill(o.weights.data() + mine.begin * kTileBytes,
@@ -74,6 +82,33 @@ struct ProbeOperands {
         .out_stride = 0};
     kernels.tile48().gemv(&args);
   }
+  void RunGroups16(const kernels::Kernels& kernels, Range range) {
+    RunGroups(kernels.tile16().gemv_grouped, 3, 3 * quant::TileBytes(kProbeCols), range);
+  }
+  void RunGroups48(const kernels::Kernels& kernels, Range range) {
+    RunGroups(kernels.tile48().gemv_grouped, 1, quant::Tile48Bytes(kProbeCols), range);
+  }
+
+ private:
+  /// 48 rows at a time: `count` tiles, which take `bytes`.
+  void RunGroups(void (*gemv_grouped)(const kernels::GroupedArgs*), std::size_t count,
+                 std::size_t bytes, Range range) {
+    const kernels::GroupedToken low{act.data(), group_sums.data(), group_scales.data(), nullptr};
+    for (std::size_t t = range.begin; t < range.end; ++t) {
+      const kernels::GroupedArgs args{.tiles = weights.data() + t * bytes,
+                                      .num_tiles = count,
+                                      .num_blocks = kProbeBlocks,
+                                      .weight_scales = tile_scales.data(),
+                                      .scales_per_block = 1,
+                                      .act = act.data(),
+                                      .act_stride = 4,
+                                      .act_sums = group_sums.data(),
+                                      .act_scales = group_scales.data(),
+                                      .out = group_out.data() + t * quant::kTile48Rows,
+                                      .low = &low};
+      gemv_grouped(&args);
+    }
+  }
 };
 
 std::optional<std::string> ReadFile(const std::filesystem::path& file) {
@@ -99,9 +134,14 @@ std::vector<std::pair<std::string, double>> ReadGains(const std::filesystem::pat
 }
 
 /// The facts that a gain depends on. The number counts the ways to measure it.
-std::string MachineOf(const kernels::Kernels& kernels, int num_threads) {
-  return fmt::format("{}, {} threads, {} to {}, 2", CpuName(), num_threads,
-                     kernels.tile16_info->name, kernels.tile48_info->name);
+std::string MachineOf(const kernels::Kernels& kernels, int num_threads, ScaleKind kind) {
+  return fmt::format("{}, {} threads, {} to {}, 2{}", CpuName(), num_threads,
+                     kernels.tile16_info->name, kernels.tile48_info->name,
+                     kNames[static_cast<std::size_t>(kind)]);
+}
+
+bool IsOfLayer(const formats::Tensor& tensor) {
+  return tensor.name.starts_with("blk.") && tensor.rows() > 1;
 }
 
 }  // namespace
@@ -110,22 +150,32 @@ std::string MachineOf(const kernels::Kernels& kernels, int num_threads) {
 std::uint64_t TernaryBytes(const formats::Checkpoint& checkpoint) {
   std::uint64_t weights = 0;
   for (const formats::Tensor& tensor : checkpoint.tensors()) {
-    const bool in_layer = tensor.name.starts_with("blk.");
-    if (in_layer && tensor.rows() > 1) weights += tensor.num_elements();
+    if (IsOfLayer(tensor)) weights += tensor.num_elements();
   }
   return weights / 4;
 }
 
+bool MayHaveGroups(const formats::Checkpoint& checkpoint) {
+  return std::ranges::any_of(checkpoint.tensors(), [](const formats::Tensor& tensor) {
+    if (!IsOfLayer(tensor)) return false;
+    if (tensor.places != nullptr && tensor.places->group_cols != 0) return true;
+    const quant::TernaryCodec* codec = quant::DefaultCodec(tensor.format);
+    return codec != nullptr && codec->grain == quant::ScaleGrain::kGroup;
+  });
+}
+
 Result<double> MeasureTile48Gain(ThreadPool& pool, const kernels::Kernels& kernels,
-                                 std::size_t bytes) {
+                                 std::size_t bytes, ScaleKind kind) {
   auto operands = BITTERN_TRY(ProbeOperands::Create(pool, bytes));
   const auto seconds = [&](auto run) {
     const auto start = Clock::now();
     pool.Run([&](Team& team) { (operands.*run)(kernels, team.Share(operands.tiles)); });
     return std::chrono::duration<double>(Clock::now() - start).count();
   };
-  return RatioOfLeast([&] { return seconds(&ProbeOperands::Run16); },
-                      [&] { return seconds(&ProbeOperands::Run48); });
+  const bool groups = kind == ScaleKind::kOfGroups;
+  const auto of_16 = groups ? &ProbeOperands::RunGroups16 : &ProbeOperands::Run16;
+  const auto of_48 = groups ? &ProbeOperands::RunGroups48 : &ProbeOperands::Run48;
+  return RatioOfLeast([&] { return seconds(of_16); }, [&] { return seconds(of_48); });
 }
 
 std::optional<double> LayoutCache::Find(const std::string& machine) const {
@@ -153,8 +203,9 @@ bool LayoutCache::Keep(const std::string& machine, double gain) const {
 
 /// Measures only where tile48 can win: it needs a kernel beyond the plain one, and weights that do
 /// not stay in the caches.
-LayoutChoice ChooseLayout(std::uint64_t ternary_bytes, const kernels::Kernels& kernels,
-                          ThreadPool& pool, const LayoutCache& cache) {
+LayoutChoice ChooseLayout(std::uint64_t ternary_bytes, ScaleKind kind,
+                          const kernels::Kernels& kernels, ThreadPool& pool,
+                          const LayoutCache& cache) {
   const std::size_t cpu_cache = LastLevelCacheBytes();
   if (kernels.tile48_info->isa == kernels::Isa::scalar) {
     return {MatrixLayout::kTile16, "there is no kernel for tile48 but the plain one"};
@@ -166,15 +217,17 @@ LayoutChoice ChooseLayout(std::uint64_t ternary_bytes, const kernels::Kernels& k
                         "of them",
                         ternary_bytes / 1'000'000, least / 1'000'000)};
   }
-  const std::string machine = MachineOf(kernels, pool.size());
+  const std::string machine = MachineOf(kernels, pool.size(), kind);
   const auto known = cache.Find(machine);
-  const auto gain =
-      known ? Result<double>(*known)
-            : MeasureTile48Gain(pool, kernels, std::clamp(2 * cpu_cache, 64 * kMiB, 256 * kMiB));
+  const auto gain = known
+                        ? Result<double>(*known)
+                        : MeasureTile48Gain(pool, kernels,
+                                            std::clamp(2 * cpu_cache, 64 * kMiB, 256 * kMiB), kind);
   if (!gain) return {MatrixLayout::kTile16, "no memory to measure others"};
   const bool kept = known || cache.Keep(machine, *gain);
   const std::string where = kept ? "kept in " + cache.file().string() : "not kept";
-  return {*gain >= kWorthIt ? MatrixLayout::kTile48 : MatrixLayout::kTile16,
+  const bool worth_it = *gain >= kWorthIt[static_cast<std::size_t>(kind)];
+  return {worth_it ? MatrixLayout::kTile48 : MatrixLayout::kTile16,
           fmt::format("tile48 multiplies {:.2f} times as fast as tile16 here; {}, {}", *gain,
                       known ? "measured before" : "measured now", where)};
 }

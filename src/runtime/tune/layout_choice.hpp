@@ -23,21 +23,29 @@ struct Kernels;
 namespace bittern::runtime {
 
 /// Under which a choice stands among LoadedModel::decisions.
-inline constexpr std::string_view kLayoutSubject = "layout of ternary matrices";
+inline constexpr std::string_view kLayoutSubject = "layout of ternary matrices",
+                                  kGroupedLayoutSubject = "layout of those with scales of groups";
 
 struct LayoutChoice {
   model::MatrixLayout layout = model::MatrixLayout::kTile16;
   std::string reason;
 };
 
+/// The matrices that a layout is chosen for: those with one scale a row, or with several along it.
+enum class ScaleKind : std::uint8_t { kOfRows, kOfGroups };
+
+/// Whether some layer's matrix has a type that may hold several scales a row.
+[[nodiscard]] bool MayHaveGroups(const formats::Checkpoint& checkpoint);
+
 /// Bytes that a checkpoint's ternary matrices take in Tile16, about.
 [[nodiscard]] std::uint64_t TernaryBytes(const formats::Checkpoint& checkpoint);
 
 /// How many times as fast as Tile16 all threads of `pool` multiply one vector by a matrix in Tile48
-/// that does not fit in the caches; `bytes`: of that matrix in Tile16, at least 1 MiB. Takes
-/// about a tenth of a second (RatioOfLeast). Error kOutOfMemory.
+/// that does not fit in the caches; with groups the vector has two digits, as most such models
+/// have them. `bytes`: of that matrix in Tile16, at least 1 MiB. Takes about a tenth of a second
+/// (RatioOfLeast). Error kOutOfMemory.
 [[nodiscard]] Result<double> MeasureTile48Gain(ThreadPool& pool, const kernels::Kernels& kernels,
-                                               std::size_t bytes);
+                                               std::size_t bytes, ScaleKind kind);
 
 /// Gains that were measured before, by machine: a small JSON file. What is wrong with it, or with
 /// the place it is in, costs a measurement and nothing else. Any thread, also beside other
@@ -57,8 +65,9 @@ class LayoutCache {
 };
 
 /// Tile48 where this CPU has a fast kernel for it, the weights are far larger than its caches, and
-/// it is at least 3 % faster; else Tile16. Never fails: what cannot be measured is Tile16.
-[[nodiscard]] LayoutChoice ChooseLayout(std::uint64_t ternary_bytes,
+/// it is at least 3 % faster (with groups: at most 3 % slower, since a sixth less memory counts in
+/// models that large); else Tile16. Never fails: what cannot be measured is Tile16.
+[[nodiscard]] LayoutChoice ChooseLayout(std::uint64_t ternary_bytes, ScaleKind kind,
                                         const kernels::Kernels& kernels, ThreadPool& pool,
                                         const LayoutCache& cache);
 

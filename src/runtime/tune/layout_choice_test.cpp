@@ -38,7 +38,7 @@ class Layouts : public testing::Test {
     return kernels;
   }
   LayoutChoice Choose(std::uint64_t bytes) {
-    return ChooseLayout(bytes, Kernels(), pool_, LayoutCache(folder_ / "layouts.json"));
+    return ChooseLayout(bytes, kind_, Kernels(), pool_, LayoutCache(folder_ / "layouts.json"));
   }
   /// The name under which this machine's gain is kept.
   std::string Machine() {
@@ -51,6 +51,7 @@ class Layouts : public testing::Test {
     return line.substr(begin, line.find('"', begin) - begin);
   }
 
+  ScaleKind kind_ = ScaleKind::kOfRows;
   kernels::KernelInfo info_{};
   ThreadPool pool_ = ThreadPool::Create(2).value();
   std::filesystem::path folder_ =
@@ -66,7 +67,8 @@ TEST_F(Layouts, SmallModelsAreNotMeasured) {
 TEST_F(Layouts, NeitherAreCpusWithoutAKernel) {
   const auto scalar =
       kernels::SelectKernels([](kernels::Isa isa) { return isa == kernels::Isa::scalar; });
-  const auto choice = ChooseLayout(kLarge, scalar, pool_, LayoutCache(folder_ / "layouts.json"));
+  const auto choice =
+      ChooseLayout(kLarge, kind_, scalar, pool_, LayoutCache(folder_ / "layouts.json"));
   EXPECT_EQ(choice.layout, MatrixLayout::kTile16);
   EXPECT_THAT(choice.reason, HasSubstr("no kernel"));
   EXPECT_FALSE(std::filesystem::exists(folder_));
@@ -89,6 +91,17 @@ TEST_F(Layouts, WhatWasMeasuredDecides) {
   EXPECT_EQ(Choose(kLarge).layout, MatrixLayout::kTile16);
 }
 
+TEST_F(Layouts, GroupsTakeTile48ForItsSizeAlone) {
+  const std::string of_rows = Machine();
+  kind_ = ScaleKind::kOfGroups;
+  const std::string machine = Machine();
+  EXPECT_NE(machine, of_rows);
+  Write("{\"" + machine + "\": 0.98, \"" + of_rows + "\": 2}");
+  EXPECT_EQ(Choose(kLarge).layout, MatrixLayout::kTile48);
+  Write("{\"" + machine + "\": 0.96, \"" + of_rows + "\": 2}");
+  EXPECT_EQ(Choose(kLarge).layout, MatrixLayout::kTile16);
+}
+
 TEST_F(Layouts, OtherMachinesAreKept) {
   Write(R"({"another CPU": 1.5})");
   static_cast<void>(Choose(kLarge));
@@ -105,20 +118,23 @@ TEST_F(Layouts, ABrokenFileIsMeasuredAnew) {
 }
 
 TEST_F(Layouts, NowhereToKeepItIsNoError) {
-  const auto choice = ChooseLayout(kLarge, Kernels(), pool_, LayoutCache({}));
+  const auto choice = ChooseLayout(kLarge, kind_, Kernels(), pool_, LayoutCache({}));
   EXPECT_THAT(choice.reason, HasSubstr("measured now, not kept"));
   std::filesystem::create_directories(folder_);
   std::ofstream(folder_ / "file") << "in the way";
   const auto blocked =
-      ChooseLayout(kLarge, Kernels(), pool_, LayoutCache(folder_ / "file" / "layouts.json"));
+      ChooseLayout(kLarge, kind_, Kernels(), pool_, LayoutCache(folder_ / "file" / "layouts.json"));
   EXPECT_THAT(blocked.reason, HasSubstr("not kept"));
 }
 
 TEST_F(Layouts, TheMeasurementMultipliesByBothLayouts) {
-  const auto gain = MeasureTile48Gain(pool_, kernels::SelectKernels(), std::size_t{4} << 20);
-  ASSERT_TRUE(gain.has_value());
-  EXPECT_GT(*gain, 0.001);
-  EXPECT_LT(*gain, 1000);
+  for (const auto kind : {ScaleKind::kOfRows, ScaleKind::kOfGroups}) {
+    const auto gain =
+        MeasureTile48Gain(pool_, kernels::SelectKernels(), std::size_t{4} << 20, kind);
+    ASSERT_TRUE(gain.has_value());
+    EXPECT_GT(*gain, 0.001);
+    EXPECT_LT(*gain, 1000);
+  }
 }
 
 }  // namespace
