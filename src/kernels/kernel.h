@@ -115,10 +115,12 @@ struct Tile48Ops {
   void (*gemv)(const Tile48Args* args);
   /// One tile as three of Tile16, num_blocks * 512 bytes each, for batches.
   void (*to_tile16)(const uint8_t* tile, size_t num_blocks, uint8_t* tiles16);
-  /// Gives the floats of Tile16Ops::gemv_grouped for the three tiles that to_tile16 makes of each
-  /// tile: num_tiles counts tiles of 48 rows, out has 48 floats of each, weight_scales are those of
-  /// three times as many tiles.
-  void (*gemv_grouped)(const GroupedArgs* args);
+  /// Gives the floats of Tile16Ops::gemm_grouped for the three tiles that to_tile16 makes of each
+  /// tile: num_tiles counts tiles of 48 rows, `out` has 48 floats of each, weight_scales are those
+  /// of three times as many tiles; scratch is not used.
+  void (*gemm_grouped)(const GroupedGemmArgs* args);
+  /// The tokens up to which that is faster than to_tile16 and Tile16's kernels.
+  size_t most_grouped;
 };
 
 /// Ternary matrix times int8 vector by tables: the sums that two (tl1) or three (tl2) activations

@@ -118,13 +118,20 @@ void GroupedRows(benchmark::State& state, const Ops& ops) {
   const std::vector<std::int8_t> act(kCols, 3);
   const std::vector<std::int32_t> sums(2 * kBlocks, 3 * kGroupCols);
   const std::vector<float> act_scales(2 * kBlocks, 0.5f), scales(rows * kBlocks, 0.25f);
-  std::vector<float> out(rows);
-  const GroupedToken low{act.data(), sums.data(), act_scales.data(), nullptr};
-  const GroupedArgs args{
-      weights.data(),    tiles,      kBlocks, scales.data(), 1, act.data(), 4, sums.data(),
-      act_scales.data(), out.data(), &low};
+  std::vector<float> out(2 * rows);
+  const GroupedToken digits[] = {{act.data(), sums.data(), act_scales.data(), out.data()},
+                                 {act.data(), sums.data(), act_scales.data(), out.data() + rows}};
   for (auto _ : state) {
-    ops.gemv_grouped(&args);
+    if constexpr (kOf48) {
+      const GroupedGemmArgs args{weights.data(), tiles, kBlocks, scales.data(), 1, 4,
+                                 digits,         2,     nullptr};
+      ops.gemm_grouped(&args);
+    } else {
+      const GroupedArgs args{weights.data(), tiles, kBlocks,     scales.data(),     1,
+                             act.data(),     4,     sums.data(), act_scales.data(), out.data(),
+                             &digits[1]};
+      ops.gemv_grouped(&args);
+    }
     benchmark::ClobberMemory();
   }
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(weights.size()));

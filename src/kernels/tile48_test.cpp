@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <vector>
@@ -154,67 +155,87 @@ const Tile16Ops& PlainTile16() {
   return SelectKernels([](Isa isa) { return isa == Isa::scalar; }).tile16();
 }
 
-TEST_P(Tile48, GroupedGemvEqualsThatOfTile16) {
+/// Activations of one token: groups of four, `stride` bytes apart, up to a guard page.
+struct GroupedActs {
+  template <class Draw>
+  GroupedActs(std::size_t cols, std::size_t stride, const Draw& draw)
+      : values((cols / 4 - 1) * stride + 4), sums(cols / kGroupCols), scales(cols / kGroupCols) {
+    for (std::size_t c = 0; c < cols; ++c) {
+      const int value = draw();
+      values[c / 4 * stride + c % 4] = static_cast<std::int8_t>(value);
+      sums[c / kGroupCols] += value;
+    }
+    for (std::size_t g = 0; g < scales.size(); ++g) scales[g] = 0.25f * static_cast<float>(g + 3);
+  }
+  GuardedBuffer<std::int8_t> values;
+  std::vector<std::int32_t> sums;
+  std::vector<float> scales;
+};
+
+TEST_P(Tile48, GroupedGemmEqualsTile16) {
   std::mt19937 rng(4);
   std::uniform_real_distribution<float> uniform(0.01f, 2.0f);
-  constexpr std::size_t kTiles = 2, kThirds = 3 * kTiles;
-  for (const std::size_t blocks : {1u, 3u, 54u}) {
-    const std::size_t cols = blocks * quant::kTileBlock, groups = 2 * blocks;
-    for (const int code : {-1, 0, 2}) {
-      std::vector<std::uint8_t> codes(kTiles * kTile48Rows * cols);
-      for (auto& c : codes)
-        c = static_cast<std::uint8_t>(code < 0 ? static_cast<int>(rng() % 3) : code);
-      Packed weights(codes, kTiles * kTile48Rows, cols);
-      std::vector<std::uint8_t> tiles16(kThirds * quant::TileBytes(cols));
-      for (std::size_t t = 0; t < kTiles; ++t) {
-        GetParam()->tile48->to_tile16(weights.tiles.data() + t * quant::Tile48Bytes(cols), blocks,
-                                      tiles16.data() + 3 * t * quant::TileBytes(cols));
+  constexpr std::size_t kTiles = 2, kThirds = 3 * kTiles, kTokens = 6;
+  const auto check = [&](std::size_t blocks, int code, std::size_t per_block, std::size_t stride) {
+    const std::size_t cols = blocks * quant::kTileBlock;
+    std::vector<std::uint8_t> codes(kTiles * kTile48Rows * cols);
+    for (auto& c : codes)
+      c = static_cast<std::uint8_t>(code < 0 ? static_cast<int>(rng() % 3) : code);
+    Packed weights(codes, kTiles * kTile48Rows, cols);
+    std::vector<std::uint8_t> tiles16(kThirds * quant::TileBytes(cols));
+    for (std::size_t t = 0; t < kTiles; ++t) {
+      GetParam()->tile48->to_tile16(weights.tiles.data() + t * quant::Tile48Bytes(cols), blocks,
+                                    tiles16.data() + 3 * t * quant::TileBytes(cols));
+    }
+    GuardedBuffer<float> scales(kThirds * blocks * per_block * kTileRows);
+    for (std::size_t i = 0; i < scales.size(); ++i) scales[i] = uniform(rng);
+    std::vector<std::unique_ptr<GroupedActs>> acts;
+    for (std::size_t i = 0; i < kTokens; ++i) {
+      acts.push_back(std::make_unique<GroupedActs>(
+          cols, stride, [&] { return code < 0 ? static_cast<int>(rng() % 256) - 128 : -128; }));
+    }
+    for (std::size_t count = 1; count <= kTokens; ++count) {
+      GuardedBuffer<float> out(count * kTiles * kTile48Rows);
+      std::vector<float> expected(out.size());
+      std::vector<GroupedToken> tokens;
+      for (std::size_t i = 0; i < count; ++i) {
+        GroupedActs& of = *acts[i];
+        tokens.push_back({of.values.data(), of.sums.data(), of.scales.data(),
+                          out.data() + i * kTiles * kTile48Rows});
+        const GroupedArgs args{.tiles = tiles16.data(),
+                               .num_tiles = kThirds,
+                               .num_blocks = blocks,
+                               .weight_scales = scales.data(),
+                               .scales_per_block = per_block,
+                               .act = of.values.data(),
+                               .act_stride = stride,
+                               .act_sums = of.sums.data(),
+                               .act_scales = of.scales.data(),
+                               .out = expected.data() + i * kTiles * kTile48Rows,
+                               .low = nullptr};
+        PlainTile16().gemv_grouped(&args);
       }
+      const GroupedGemmArgs args{.tiles = weights.tiles.data(),
+                                 .num_tiles = kTiles,
+                                 .num_blocks = blocks,
+                                 .weight_scales = scales.data(),
+                                 .scales_per_block = per_block,
+                                 .act_stride = stride,
+                                 .tokens = tokens.data(),
+                                 .num_tokens = count,
+                                 .scratch = nullptr};
+      GetParam()->tile48->gemm_grouped(&args);
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        ASSERT_EQ(out[i], expected[i])
+            << blocks << " blocks, code " << code << ", " << per_block << " scales, stride "
+            << stride << ", " << count << " tokens, float " << i;
+      }
+    }
+  };
+  for (const std::size_t blocks : {1u, 3u, 54u}) {
+    for (const int code : {-1, 0, 2}) {
       for (const std::size_t per_block : {1u, 2u}) {
-        for (const std::size_t stride : {4u, 32u}) {
-          GuardedBuffer<float> scales(kThirds * blocks * per_block * kTileRows);
-          for (std::size_t i = 0; i < scales.size(); ++i) scales[i] = uniform(rng);
-          const std::size_t span = (cols / 4 - 1) * stride + 4;  // of the groups of four
-          GuardedBuffer<std::int8_t> acts[2] = {GuardedBuffer<std::int8_t>(span),
-                                                GuardedBuffer<std::int8_t>(span)};
-          std::vector<std::int32_t> sums[2];
-          std::vector<float> act_scales[2];
-          for (std::size_t digit = 0; digit < 2; ++digit) {
-            sums[digit].resize(groups);
-            for (std::size_t c = 0; c < cols; ++c) {
-              const int value = code < 0 ? static_cast<int>(rng() % 256) - 128 : -128;
-              acts[digit][c / 4 * stride + c % 4] = static_cast<std::int8_t>(value);
-              sums[digit][c / kGroupCols] += value;
-            }
-            for (std::size_t g = 0; g < groups; ++g) act_scales[digit].push_back(uniform(rng));
-          }
-          const GroupedToken low{acts[1].data(), sums[1].data(), act_scales[1].data(), nullptr};
-          for (const GroupedToken* second : {static_cast<const GroupedToken*>(nullptr), &low}) {
-            GuardedBuffer<float> out(kTiles * kTile48Rows);
-            std::vector<float> expected(out.size());
-            GroupedArgs args{.tiles = tiles16.data(),
-                             .num_tiles = kThirds,
-                             .num_blocks = blocks,
-                             .weight_scales = scales.data(),
-                             .scales_per_block = per_block,
-                             .act = acts[0].data(),
-                             .act_stride = stride,
-                             .act_sums = sums[0].data(),
-                             .act_scales = act_scales[0].data(),
-                             .out = expected.data(),
-                             .low = second};
-            PlainTile16().gemv_grouped(&args);
-            args.tiles = weights.tiles.data();
-            args.num_tiles = kTiles;
-            args.out = out.data();
-            GetParam()->tile48->gemv_grouped(&args);
-            for (std::size_t row = 0; row < out.size(); ++row) {
-              ASSERT_EQ(out[row], expected[row])
-                  << blocks << " blocks, code " << code << ", " << per_block << " scales, stride "
-                  << stride << ", " << (second == nullptr ? 1 : 2) << " digits, row " << row;
-            }
-          }
-        }
+        for (const std::size_t stride : {4u, 32u}) check(blocks, code, per_block, stride);
       }
     }
   }

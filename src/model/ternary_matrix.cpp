@@ -9,21 +9,20 @@ namespace bittern::model {
 namespace {
 
 /// Rows of a vector's digits, from the first on, as one call of gemv_grouped has them.
-kernels::GroupedArgs ArgsOf(const TernaryMatrix& matrix, const std::uint8_t* tiles,
-                            std::size_t num_tiles, const float* scales, const GroupedRows& in,
-                            std::size_t first) {
-  const kernels::GroupedToken& row = in.rows[first];
-  return {.tiles = tiles,
-          .num_tiles = num_tiles,
-          .num_blocks = matrix.num_blocks,
-          .weight_scales = scales,
-          .scales_per_block = matrix.scales_per_block,
+kernels::GroupedArgs ArgsOf(const kernels::GroupedGemmArgs& all, std::size_t first,
+                            std::size_t digits) {
+  const kernels::GroupedToken& row = all.tokens[first];
+  return {.tiles = all.tiles,
+          .num_tiles = all.num_tiles,
+          .num_blocks = all.num_blocks,
+          .weight_scales = all.weight_scales,
+          .scales_per_block = all.scales_per_block,
           .act = row.act,
-          .act_stride = in.act_stride,
+          .act_stride = all.act_stride,
           .act_sums = row.act_sums,
           .act_scales = row.act_scales,
           .out = row.out,
-          .low = in.digits == 1 ? nullptr : &in.rows[first + 1]};
+          .low = digits == 1 ? nullptr : all.tokens + first + 1};
 }
 
 }  // namespace
@@ -31,43 +30,42 @@ kernels::GroupedArgs ArgsOf(const TernaryMatrix& matrix, const std::uint8_t* til
 void MultiplyGrouped(const kernels::Kernels& kernels, const TernaryMatrix& matrix, Range tiles,
                      const float* scales, const GroupedRows& in, const GroupedScratch& scratch) {
   constexpr std::size_t kLeastUnpacked = 8;  // rows from which on it pays to unpack first
-  constexpr std::size_t kMostOf48 = 2;       // vectors that meet a tile of 48 rows as it is
   const auto& [rows, act_stride, digits] = in;
-  const kernels::Tile16Ops& ops = kernels.tile16();
-  const std::uint8_t* first =
-      matrix.tiles.data() + tiles.begin * TileBytes(matrix.layout, matrix.cols);
-  std::size_t count = tiles.end - tiles.begin;
-  auto gemv = ops.gemv_grouped;
+  const std::size_t padded = (tiles.end - tiles.begin) * TileRows(matrix.layout);
+  const auto add_digits = [&] {
+    for (std::size_t i = 0; digits > 1 && i < rows.size(); i += digits) {
+      kernels.float32().add(rows[i].out, rows[i + 1].out, padded);
+    }
+  };
+  kernels::GroupedGemmArgs args{
+      .tiles = matrix.tiles.data() + tiles.begin * TileBytes(matrix.layout, matrix.cols),
+      .num_tiles = tiles.end - tiles.begin,
+      .num_blocks = matrix.num_blocks,
+      .weight_scales = scales,
+      .scales_per_block = matrix.scales_per_block,
+      .act_stride = act_stride,
+      .tokens = rows.data(),
+      .num_tokens = rows.size(),
+      .scratch = scratch.codes};
   if (matrix.layout == MatrixLayout::kTile48) {
     const kernels::Tile48Ops& of_48 = kernels.tile48();
-    if (rows.size() / digits <= kMostOf48) {
-      gemv = of_48.gemv_grouped;
-    } else {
-      of_48.to_tile16(first, matrix.num_blocks, scratch.tiles);
-      first = scratch.tiles;
-      count = quant::kTile48Rows / quant::kTileRows;
+    if (rows.size() <= of_48.most_grouped) {
+      of_48.gemm_grouped(&args);
+      return add_digits();
     }
+    of_48.to_tile16(args.tiles, matrix.num_blocks, scratch.tiles);
+    args.tiles = scratch.tiles;
+    args.num_tiles = quant::kTile48Rows / quant::kTileRows;
   }
   if (rows.size() < kLeastUnpacked) {
     for (std::size_t i = 0; i < rows.size(); i += digits) {
-      const kernels::GroupedArgs args = ArgsOf(matrix, first, count, scales, in, i);
-      gemv(&args);
+      const kernels::GroupedArgs one = ArgsOf(args, i, digits);
+      kernels.tile16().gemv_grouped(&one);
     }
     return;
   }
-  const kernels::GroupedGemmArgs args{.tiles = first,
-                                      .num_tiles = count,
-                                      .num_blocks = matrix.num_blocks,
-                                      .weight_scales = scales,
-                                      .scales_per_block = matrix.scales_per_block,
-                                      .act_stride = act_stride,
-                                      .tokens = rows.data(),
-                                      .num_tokens = rows.size(),
-                                      .scratch = scratch.codes};
-  ops.gemm_grouped(&args);
-  for (std::size_t i = 0; digits > 1 && i < rows.size(); i += digits) {
-    kernels.float32().add(rows[i].out, rows[i + 1].out, count * quant::kTileRows);
-  }
+  kernels.tile16().gemm_grouped(&args);
+  add_digits();
 }
 
 }  // namespace bittern::model

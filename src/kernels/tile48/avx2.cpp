@@ -151,9 +151,10 @@ void ToTile16(const uint8_t* tile, size_t num_blocks, uint8_t* tiles16) {
 
 /// Eight rows of each third of a tile times one vector, group after group. scales: of the first of
 /// them.
-void GroupedHalf(const GroupedArgs* g, const uint8_t* unit, const float* scales, float* out) {
+void GroupedHalf(const GroupedGemmArgs* g, const GroupedToken& token, const uint8_t* unit,
+                 const float* scales, float* out) {
   const size_t third_scales = g->num_blocks * g->scales_per_block * kThirdRows;
-  const int8_t* act = g->act;
+  const int8_t* act = token.act;
   __m256 totals[3] = {};
   for (size_t group = 0; group < 2 * g->num_blocks; ++group) {
     __m256i sums[3] = {};
@@ -165,11 +166,11 @@ void GroupedHalf(const GroupedArgs* g, const uint8_t* unit, const float* scales,
     const size_t scale = group / 2 * g->scales_per_block + group % 2 * (g->scales_per_block - 1);
     Unroll<3>(BITTERN_STEP(third) {
       const __m256i sum =
-          _mm256_sub_epi32(sums[third.value], _mm256_set1_epi32(g->act_sums[group]));
+          _mm256_sub_epi32(sums[third.value], _mm256_set1_epi32(token.act_sums[group]));
       const __m256 weight_scale =
           _mm256_loadu_ps(scales + third.value * third_scales + scale * kThirdRows);
       const __m256 scaled = _mm256_mul_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(sum), weight_scale),
-                                          _mm256_set1_ps(g->act_scales[group]));
+                                          _mm256_set1_ps(token.act_scales[group]));
       totals[third.value] = _mm256_add_ps(totals[third.value], scaled);
     });
   }
@@ -178,30 +179,21 @@ void GroupedHalf(const GroupedArgs* g, const uint8_t* unit, const float* scales,
   });
 }
 
-constexpr size_t kRows = kTripleRows;
-
-}  // namespace
-}  // namespace bittern::kernels
-
-#include "kernels/tile16/digits.inc"
-
-namespace bittern::kernels {
-namespace {
-
-void GemvGrouped(const GroupedArgs* g) {
+void GemmGrouped(const GroupedGemmArgs* g) {
   const size_t tile_bytes = g->num_blocks * kUnits * kUnitBytes;
   const size_t tile_scales = g->num_blocks * g->scales_per_block * kTripleRows;
   for (size_t t = 0; t < g->num_tiles; ++t) {
-    AddDigits(g, g->out + t * kTripleRows, [&](const GroupedArgs* digit, float* out) {
+    for (size_t i = 0; i < g->num_tokens; ++i) {
       for (size_t half = 0; half < 2; ++half) {
-        GroupedHalf(digit, digit->tiles + t * tile_bytes + half * kHalf,
-                    digit->weight_scales + t * tile_scales + half * 8, out + half * 8);
+        GroupedHalf(g, g->tokens[i], g->tiles + t * tile_bytes + half * kHalf,
+                    g->weight_scales + t * tile_scales + half * 8,
+                    g->tokens[i].out + t * kTripleRows + half * 8);
       }
-    });
+    }
   }
 }
 
-constexpr Tile48Ops kOps = {Gemv, ToTile16, GemvGrouped};
+constexpr Tile48Ops kOps = {Gemv, ToTile16, GemmGrouped, 2};
 
 }  // namespace
 

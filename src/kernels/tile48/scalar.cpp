@@ -74,42 +74,32 @@ void ToTile16(const uint8_t* tile, size_t num_blocks, uint8_t* tiles16) {
 }
 
 /// Tile `t` times one vector, group after group.
-void GroupedTile(const GroupedArgs* g, size_t t, float* out) {
+void GroupedTile(const GroupedGemmArgs* g, const GroupedToken& token, size_t t) {
   const uint8_t* units = g->tiles + t * g->num_blocks * kUnits * kUnitBytes;
+  float* out = token.out + t * kTripleRows;
   for (size_t row = 0; row < kTripleRows; ++row) out[row] = 0;
   for (size_t group = 0; group < 2 * g->num_blocks; ++group) {
     int32_t sums[kTripleRows];
-    for (int32_t& sum : sums) sum = -g->act_sums[group];
+    for (int32_t& sum : sums) sum = -token.act_sums[group];
     for (size_t u = group * kGroupUnits; u < (group + 1) * kGroupUnits; ++u) {
-      AddUnit(units + u * kUnitBytes, g->act + u * kGroups * g->act_stride, g->act_stride, sums);
+      AddUnit(units + u * kUnitBytes, token.act + u * kGroups * g->act_stride, g->act_stride, sums);
     }
     for (size_t row = 0; row < kTripleRows; ++row) {
       const size_t block = (3 * t + row / kThirdRows) * g->num_blocks + group / 2;
       const size_t scale = block * g->scales_per_block + group % 2 * (g->scales_per_block - 1);
       out[row] += static_cast<float>(sums[row]) *
-                  g->weight_scales[scale * kThirdRows + row % kThirdRows] * g->act_scales[group];
+                  g->weight_scales[scale * kThirdRows + row % kThirdRows] * token.act_scales[group];
     }
   }
 }
 
-constexpr size_t kRows = kTripleRows;
-
-}  // namespace
-}  // namespace bittern::kernels
-
-#include "kernels/tile16/digits.inc"
-
-namespace bittern::kernels {
-namespace {
-
-void GemvGrouped(const GroupedArgs* g) {
+void GemmGrouped(const GroupedGemmArgs* g) {
   for (size_t t = 0; t < g->num_tiles; ++t) {
-    AddDigits(g, g->out + t * kTripleRows,
-              [&](const GroupedArgs* digit, float* out) { GroupedTile(digit, t, out); });
+    for (size_t i = 0; i < g->num_tokens; ++i) GroupedTile(g, g->tokens[i], t);
   }
 }
 
-constexpr Tile48Ops kOps = {Gemv, ToTile16, GemvGrouped};
+constexpr Tile48Ops kOps = {Gemv, ToTile16, GemmGrouped, 2};
 
 }  // namespace
 

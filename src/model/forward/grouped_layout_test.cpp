@@ -12,10 +12,12 @@
 namespace bittern::model {
 namespace {
 
-std::vector<float> LastLogits(const SmallModel& small, std::size_t num_tokens,
-                              MatrixLayout layout) {
+std::vector<float> LastLogits(const SmallModel& small, std::size_t num_tokens, MatrixLayout layout,
+                              const char* isa = "") {
   auto pool = ThreadPool::Create(2).value();
-  const Model model = load_test::LoadGood(small, pool, {.layout = layout});
+  LoadOptions options{.layout = layout};
+  options.isa = isa;
+  const Model model = load_test::LoadGood(small, pool, options);
   EXPECT_EQ(model.weights().layers[0].qkv_proj.layout, layout);
   std::vector<std::int32_t> tokens;
   for (std::size_t i = 0; i < num_tokens; ++i) {
@@ -28,8 +30,7 @@ std::vector<float> LastLogits(const SmallModel& small, std::size_t num_tokens,
   return logits;
 }
 
-// One or two vectors meet a tile of 48 rows as it is, more of them three tiles made from it; from
-// eight vectors or digits on, those are unpacked first.
+// A tile of 48 rows is taken as it is, or three tiles are made from it (Tile48Ops::most_grouped).
 TEST(GroupedLayout, Tile48GivesTheBitsOfTile16) {
   for (const char* architecture : {"bitnet-b1.58", "qwen3", "qwen35", "maple"}) {
     for (const auto codec : {quant::TernaryLayout::kQ2_0, quant::TernaryLayout::kPtq1_0}) {
@@ -37,10 +38,12 @@ TEST(GroupedLayout, Tile48GivesTheBitsOfTile16) {
       small.Recode(quant::CodecOf(codec), [](std::size_t r, std::size_t group) {
         return 0.0625f * static_cast<float>(1 + (r + group) % 3);
       });
-      for (const std::size_t tokens : {1u, 2u, 3u, 20u}) {
-        ASSERT_EQ(LastLogits(small, tokens, MatrixLayout::kTile48),
-                  LastLogits(small, tokens, MatrixLayout::kTile16))
-            << architecture << ", " << tokens << " tokens";
+      for (const std::size_t tokens : {1u, 2u, 3u, 5u, 20u}) {
+        const auto expected = LastLogits(small, tokens, MatrixLayout::kTile16);
+        for (const char* isa : {"", "scalar"}) {
+          ASSERT_EQ(LastLogits(small, tokens, MatrixLayout::kTile48, isa), expected)
+              << architecture << ", " << tokens << " tokens, " << isa;
+        }
       }
     }
   }

@@ -64,17 +64,16 @@ void RunLut(const LutOps& ops, LutKind kind, KernelResults* results) {
   }
 }
 
-/// Two tiles of `rows` rows each, with scales by groups of columns, one or two a block.
-void RunGrouped(void (*gemv_grouped)(const kernels::GroupedArgs*), std::size_t rows,
-                const std::vector<std::uint8_t>& tiles, std::span<const std::int8_t> act,
-                Random* random, KernelResults* results) {
+/// Scales by groups of columns, one or two a block.
+void RunGrouped(const kernels::Tile16Ops& ops, const std::vector<std::uint8_t>& tiles,
+                std::span<const std::int8_t> act, Random* random, KernelResults* results) {
   constexpr std::size_t kTiles = 2, kGroups = kBlocks * 2;
-  auto weight_scales = RandomFloats(kTiles * kBlocks * 2 * rows, random);
+  auto weight_scales = RandomFloats(kTiles * kBlocks * 2 * quant::kTileRows, random);
   auto act_scales = RandomFloats(kGroups, random);
   std::vector<std::int32_t> sums(kGroups);
   for (std::size_t c = 0; c < act.size(); ++c) sums[c / kernels::kGroupCols] += act[c];
   for (const std::size_t scales : {1u, 2u}) {
-    std::vector<float> out(kTiles * rows);
+    std::vector<float> out(kTiles * quant::kTileRows);
     const kernels::GroupedArgs args{.tiles = tiles.data(),
                                     .num_tiles = kTiles,
                                     .num_blocks = kBlocks,
@@ -86,13 +85,48 @@ void RunGrouped(void (*gemv_grouped)(const kernels::GroupedArgs*), std::size_t r
                                     .act_scales = act_scales.data(),
                                     .out = out.data(),
                                     .low = nullptr};
-    gemv_grouped(&args);
+    ops.gemv_grouped(&args);
     results->Add("gemv_grouped", std::span<const float>(out));
     const kernels::GroupedToken low{act.data(), sums.data(), act_scales.data(), nullptr};
     kernels::GroupedArgs both = args;
     both.low = &low;
-    gemv_grouped(&both);
+    ops.gemv_grouped(&both);
     results->Add("gemv_grouped", std::span<const float>(out));
+  }
+}
+
+/// The same of Tile48, for one to five tokens.
+void RunGemmGrouped(const kernels::Tile48Ops& ops, const std::vector<std::uint8_t>& tiles,
+                    Random* random, KernelResults* results) {
+  constexpr std::size_t kTiles = 2, kGroups = kBlocks * 2, kTokens = 5;
+  constexpr std::size_t kRows = kTiles * quant::kTile48Rows;
+  const auto weight_scales = RandomFloats(kRows * kBlocks * 2, random);
+  const auto act_scales = RandomFloats(kTokens * kGroups, random);
+  const auto acts = RandomBytes(kTokens * kCols, random);
+  std::vector<std::int32_t> sums(kTokens * kGroups);
+  for (std::size_t i = 0; i < acts.size(); ++i) {
+    sums[i / kCols * kGroups + i % kCols / kernels::kGroupCols] += acts[i];
+  }
+  std::vector<float> out(kTokens * kRows);
+  std::vector<kernels::GroupedToken> tokens;
+  for (std::size_t i = 0; i < kTokens; ++i) {
+    tokens.push_back({acts.data() + i * kCols, sums.data() + i * kGroups,
+                      act_scales.data() + i * kGroups, out.data() + i * kRows});
+  }
+  for (const std::size_t scales : {1u, 2u}) {
+    for (const std::size_t count : {std::size_t{1}, std::size_t{2}, kTokens}) {
+      const kernels::GroupedGemmArgs args{.tiles = tiles.data(),
+                                          .num_tiles = kTiles,
+                                          .num_blocks = kBlocks,
+                                          .weight_scales = weight_scales.data(),
+                                          .scales_per_block = scales,
+                                          .act_stride = 4,
+                                          .tokens = tokens.data(),
+                                          .num_tokens = count,
+                                          .scratch = nullptr};
+      ops.gemm_grouped(&args);
+      results->Add("gemm_grouped", std::span<const float>(out).first(count * kRows));
+    }
   }
 }
 
@@ -207,7 +241,7 @@ void RunTile16(const kernels::Tile16Ops& ops, KernelResults* results) {
     std::vector<std::int32_t> out(kTiles * quant::kTileRows);
     ops.gemv(tiles.data(), kTiles, kBlocks, act.data(), SumOf(act), out.data());
     results->Add("gemv", std::span<const std::int32_t>(out));
-    RunGrouped(ops.gemv_grouped, quant::kTileRows, tiles, act, &random, results);
+    RunGrouped(ops, tiles, act, &random, results);
   }
   for (const std::size_t tokens : {std::size_t{1}, std::size_t{3}, kTokens}) {
     const std::size_t panels = (tokens + kernels::kPanelTokens - 1) / kernels::kPanelTokens;
@@ -259,7 +293,7 @@ void RunTile48(const kernels::Tile48Ops& ops, KernelResults* results) {
       results->Add("gemv", std::span<const std::int32_t>(out));
     }
   }
-  RunGrouped(ops.gemv_grouped, kRows, tiles, RandomBytes(kCols, &random), &random, results);
+  RunGemmGrouped(ops, tiles, &random, results);
   std::vector<std::uint8_t> made(3 * quant::TileBytes(kCols));
   ops.to_tile16(tiles.data(), kBlocks, made.data());
   results->Add("to_tile16", std::span<const std::uint8_t>(made));

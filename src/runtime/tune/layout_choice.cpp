@@ -82,31 +82,44 @@ struct ProbeOperands {
         .out_stride = 0};
     kernels.tile48().gemv(&args);
   }
+  /// A vector of two digits and matrices with scales of groups, 48 rows at a time.
   void RunGroups16(const kernels::Kernels& kernels, Range range) {
-    RunGroups(kernels.tile16().gemv_grouped, 3, 3 * quant::TileBytes(kProbeCols), range);
-  }
-  void RunGroups48(const kernels::Kernels& kernels, Range range) {
-    RunGroups(kernels.tile48().gemv_grouped, 1, quant::Tile48Bytes(kProbeCols), range);
-  }
-
- private:
-  /// 48 rows at a time: `count` tiles, which take `bytes`.
-  void RunGroups(void (*gemv_grouped)(const kernels::GroupedArgs*), std::size_t count,
-                 std::size_t bytes, Range range) {
     const kernels::GroupedToken low{act.data(), group_sums.data(), group_scales.data(), nullptr};
     for (std::size_t t = range.begin; t < range.end; ++t) {
-      const kernels::GroupedArgs args{.tiles = weights.data() + t * bytes,
-                                      .num_tiles = count,
-                                      .num_blocks = kProbeBlocks,
-                                      .weight_scales = tile_scales.data(),
-                                      .scales_per_block = 1,
-                                      .act = act.data(),
-                                      .act_stride = 4,
-                                      .act_sums = group_sums.data(),
-                                      .act_scales = group_scales.data(),
-                                      .out = group_out.data() + t * quant::kTile48Rows,
-                                      .low = &low};
-      gemv_grouped(&args);
+      const kernels::GroupedArgs args{
+          .tiles = weights.data() + t * 3 * quant::TileBytes(kProbeCols),
+          .num_tiles = 3,
+          .num_blocks = kProbeBlocks,
+          .weight_scales = tile_scales.data(),
+          .scales_per_block = 1,
+          .act = act.data(),
+          .act_stride = 4,
+          .act_sums = group_sums.data(),
+          .act_scales = group_scales.data(),
+          .out = group_out.data() + t * quant::kTile48Rows,
+          .low = &low};
+      kernels.tile16().gemv_grouped(&args);
+    }
+  }
+  void RunGroups48(const kernels::Kernels& kernels, Range range) {
+    float low_out[quant::kTile48Rows];
+    for (std::size_t t = range.begin; t < range.end; ++t) {
+      float* of_tile = group_out.data() + t * quant::kTile48Rows;
+      const kernels::GroupedToken digits[] = {
+          {act.data(), group_sums.data(), group_scales.data(), of_tile},
+          {act.data(), group_sums.data(), group_scales.data(), low_out}};
+      const kernels::GroupedGemmArgs args{
+          .tiles = weights.data() + t * quant::Tile48Bytes(kProbeCols),
+          .num_tiles = 1,
+          .num_blocks = kProbeBlocks,
+          .weight_scales = tile_scales.data(),
+          .scales_per_block = 1,
+          .act_stride = 4,
+          .tokens = digits,
+          .num_tokens = 2,
+          .scratch = nullptr};
+      kernels.tile48().gemm_grouped(&args);
+      kernels.float32().add(of_tile, low_out, quant::kTile48Rows);
     }
   }
 };
