@@ -30,7 +30,8 @@ kernels::GroupedArgs ArgsOf(const kernels::GroupedGemmArgs& all, std::size_t fir
 void MultiplyGrouped(const kernels::Kernels& kernels, const TernaryMatrix& matrix, Range tiles,
                      const float* scales, const GroupedRows& in, const GroupedScratch& scratch) {
   constexpr std::size_t kLeastUnpacked = 8;  // rows from which on it pays to unpack first
-  const auto& [rows, act_stride, digits] = in;
+  const std::span<const kernels::GroupedToken> rows = in.rows;
+  const std::size_t digits = in.digits;  // clang 14 captures no structured bindings
   const std::size_t padded = (tiles.end - tiles.begin) * TileRows(matrix.layout);
   const auto add_digits = [&] {
     for (std::size_t i = 0; digits > 1 && i < rows.size(); i += digits) {
@@ -43,7 +44,7 @@ void MultiplyGrouped(const kernels::Kernels& kernels, const TernaryMatrix& matri
       .num_blocks = matrix.num_blocks,
       .weight_scales = scales,
       .scales_per_block = matrix.scales_per_block,
-      .act_stride = act_stride,
+      .act_stride = in.act_stride,
       .tokens = rows.data(),
       .num_tokens = rows.size(),
       .scratch = scratch.codes};
