@@ -7,6 +7,7 @@
 #include "model/load/load_for_test.hpp"
 #include "model/matrix_layout.hpp"
 #include "model/one_sequence_for_test.hpp"
+#include "model/weights.hpp"
 #include "quant/ternary_codec.hpp"
 
 namespace bittern::model {
