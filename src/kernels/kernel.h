@@ -115,11 +115,10 @@ struct Tile48Ops {
   void (*gemv)(const Tile48Args* args);
   /// One tile as three of Tile16, num_blocks * 512 bytes each, for batches.
   void (*to_tile16)(const uint8_t* tile, size_t num_blocks, uint8_t* tiles16);
-  /// Gives the floats of Tile16Ops::gemm_grouped for the three tiles that to_tile16 makes of each
-  /// tile: num_tiles counts tiles of 48 rows, `out` has 48 floats of each, weight_scales are those
-  /// of three times as many tiles; scratch is not used.
+  /// As Tile16Ops::gemm_grouped, with num_tiles tiles of 48 rows: `out` has 48 floats of each. The
+  /// scales are those of the tiles that to_tile16 makes, so of three times as many. No scratch.
   void (*gemm_grouped)(const GroupedGemmArgs* args);
-  /// The tokens up to which that is faster than to_tile16 and Tile16's kernels.
+  /// The most tokens (a digit is one) for which that is faster than to_tile16 and Tile16's kernels.
   size_t most_grouped;
 };
 

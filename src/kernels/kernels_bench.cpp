@@ -107,8 +107,8 @@ void Grouped(benchmark::State& state, const Tile16Ops& ops) {
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kRows * kCols * tokens));
 }
 
-/// `rows` rows with scales of groups against one vector of two digits, from either layout: bytes
-/// are those of Tile16.
+/// Rows with scales of groups against one vector of two digits. The rate counts the bytes of Tile16
+/// for both layouts, so that rates compare.
 template <class Ops>
 void GroupedRows(benchmark::State& state, const Ops& ops) {
   constexpr bool kOf48 = std::is_same_v<Ops, Tile48Ops>;

@@ -44,8 +44,8 @@ unsigned CodeAt(std::span<const std::byte> words, unsigned bits, std::size_t i) 
   return std::to_integer<unsigned>(words[at / 8]) >> (at % 8) & ((1u << bits) - 1);
 }
 
-/// The bytes of numbers beside a weight, of the shape that is expected; *format is theirs, which
-/// those of one weight share.
+/// The bytes of a tensor of scales or biases. It must have this shape, and the float type *shared
+/// if another tensor of the same weight has set that.
 Result<std::span<const std::byte>> ReadSide(const SafetensorsEntry& side, std::string_view name,
                                             const std::vector<std::uint64_t>& shape,
                                             std::optional<WeightFormat>* shared) {

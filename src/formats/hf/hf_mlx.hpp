@@ -29,9 +29,9 @@ class MlxSides {
   /// (types, bits).
   Result<void> SetMatrix(const SafetensorsEntry& entry, TensorPlaces* places, Tensor* tensor) const;
 
-  /// The same weights in blocks, for rows that are read one by one: an embedding or a head. 2 bits
-  /// become Q2_0 or PQ2_0; further errors: a scale that binary16 does not hold, weights that are
-  /// not ternary. 4 bits become Q4_1, or floats where binary16 does not hold a scale or a bias.
+  /// The same weights in blocks, for an embedding or a head, whose rows are read one by one. 2 bits
+  /// become Q2_0 or PQ2_0. 4 bits become Q4_1, or floats where binary16 does not hold a number.
+  /// Further errors, of 2 bits: a scale that binary16 does not hold, weights that are not ternary.
   [[nodiscard]] Result<std::vector<std::byte>> MakeBlocks(const SafetensorsEntry& entry,
                                                           Tensor* tensor) const;
 

@@ -29,8 +29,8 @@ using model::MatrixLayout;
 
 constexpr std::size_t kProbeCols = 2560, kProbeBlocks = kProbeCols / quant::kTileBlock;
 constexpr std::size_t kMiB = std::size_t{1} << 20;
-constexpr double kWorthIt[] = {1.03, 0.97};              // by ScaleKind
-constexpr std::string_view kNames[] = {"", ", groups"};  // of what is kept
+constexpr double kWorthIt[] = {1.03, 0.97};              // least gain, by ScaleKind
+constexpr std::string_view kNames[] = {"", ", groups"};  // behind a machine's name, by ScaleKind
 constexpr std::size_t kMaxMachines = 64;                 // in the file of gains
 
 /// A matrix, to be read as either layout: the time does not depend on the weights.

@@ -40,9 +40,9 @@ enum class ScaleKind : std::uint8_t { kOfRows, kOfGroups };
 /// Bytes that a checkpoint's ternary matrices take in Tile16, about.
 [[nodiscard]] std::uint64_t TernaryBytes(const formats::Checkpoint& checkpoint);
 
-/// How many times as fast as Tile16 all threads of `pool` multiply one vector by a matrix in Tile48
-/// that does not fit in the caches; with groups the vector has two digits, as most such models
-/// have them. `bytes`: of that matrix in Tile16, at least 1 MiB. Takes about a tenth of a second
+/// The speed of Tile48 beside Tile16: all threads of `pool` multiply one vector by a matrix that
+/// does not fit in the caches. With groups the vector has two digits, as most such models have
+/// them. `bytes`: of the matrix in Tile16, at least 1 MiB. Takes about a tenth of a second
 /// (RatioOfLeast). Error kOutOfMemory.
 [[nodiscard]] Result<double> MeasureTile48Gain(ThreadPool& pool, const kernels::Kernels& kernels,
                                                std::size_t bytes, ScaleKind kind);
@@ -65,8 +65,8 @@ class LayoutCache {
 };
 
 /// Tile48 where this CPU has a fast kernel for it, the weights are far larger than its caches, and
-/// it is at least 3 % faster (with groups: at most 3 % slower, since a sixth less memory counts in
-/// models that large); else Tile16. Never fails: what cannot be measured is Tile16.
+/// it is at least 3 % faster; else Tile16. With groups it may be 3 % slower: such models are large,
+/// and it saves a sixth of their memory. Never fails: Tile16 where nothing can be measured.
 [[nodiscard]] LayoutChoice ChooseLayout(std::uint64_t ternary_bytes, ScaleKind kind,
                                         const kernels::Kernels& kernels, ThreadPool& pool,
                                         const LayoutCache& cache);
