@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Usage: serve_siege.py BITTERN [SECONDS]   All requests that once held the server (serve_bombs.py), over and over by
 several clients at once, 4,300 connections that say nothing, bodies that never end and answers that nobody reads; and every
-second a newcomer's tiny request. Fails if the newcomer waits for more than half a second of the server's time in more than one case of a
-hundred (one is let through in a short run), if resident memory passes LIMIT_MIB, or if a descriptor is left at the end."""
+second a newcomer's tiny request. Fails if the newcomer waits for more than half a second in more than one case of a hundred (one is let
+through in a short run), if resident memory passes LIMIT_MIB, or if a descriptor is left at the end. A wait is the lesser of wall time and
+the server's CPU time: a busy machine adds to the first, threads that work at once add to the second."""
 import json
 import os
 import resource
@@ -114,7 +115,7 @@ class Siege:
                 pass
 
     def newcomers(self):
-        """[server time, wall time] of each wait, and the most of resident memory."""
+        """(server's CPU time, wall time) of each wait, and the most of resident memory."""
         waits, most, refused = [], 0, 0
         while not self.over():
             begin, cpu = time.monotonic(), self.cpu()
@@ -150,11 +151,11 @@ def main():
             break
         time.sleep(0.1)
     after, code = siege.descriptors(), siege.server.stop()
-    used, wall = sorted(w[0] for w in waits), sorted(w[1] for w in waits)
+    used, wall, waited = sorted(w[0] for w in waits), sorted(w[1] for w in waits), sorted(map(min, waits))
     at = lambda values, share: values[len(values) - 1 - max(1, round((1 - share) * len(values)))]
     print(f"{siege.sent}; newcomers {len(waits)}, refused {refused}; server time p50 {at(used, 0.5):.3f} s, p99 {at(used, 0.99):.3f} s; "
           f"wall p50 {at(wall, 0.5):.3f} s, p99 {at(wall, 0.99):.3f} s; most resident {most:.0f} MiB; descriptors {before} -> {after}")
-    assert refused == 0 and at(used, 0.99) < 0.5 and most < LIMIT_MIB and after <= before and code == 0, code
+    assert refused == 0 and at(waited, 0.99) < 0.5 and most < LIMIT_MIB and after <= before and code == 0, code
 
 
 main()
