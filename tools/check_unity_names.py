@@ -7,7 +7,9 @@ file that is added. Each layer is parsed here as one batch.
 
     tools/check_unity_names.py SOURCE_FOLDER
 """
+import concurrent.futures
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -15,21 +17,26 @@ import sys
 import tempfile
 
 
+def names_given_twice(entry):
+    """The compiler's words about one batch; none if it parses."""
+    command = re.sub(r" -o \S+", "", entry["command"]).replace(" -c ", " -fsyntax-only ")
+    run = subprocess.run(command, shell=True, cwd=entry["directory"], capture_output=True, text=True, check=False)
+    if run.returncode == 0:
+        return None
+    return "\n".join(line for line in run.stderr.split("\n") if "error" in line or "previously" in line)
+
+
 def main(source):
-    failed = False
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(["cmake", "-S", source, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
                         "-DBITTERN_UNITY_BATCH=0", "-DBITTERN_TESTS=OFF", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"],
                        check=True, stdout=subprocess.DEVNULL)
-        for entry in json.loads((pathlib.Path(folder) / "compile_commands.json").read_text()):
-            if "/Unity/" not in entry["file"]:
-                continue
-            command = re.sub(r" -o \S+", "", entry["command"]).replace(" -c ", " -fsyntax-only ")
-            run = subprocess.run(command, shell=True, cwd=entry["directory"], capture_output=True, text=True, check=False)
-            if run.returncode != 0:
-                failed = True
-                print("\n".join(line for line in run.stderr.split("\n") if "error" in line or "previously" in line))
-    return 1 if failed else 0
+        entries = json.loads((pathlib.Path(folder) / "compile_commands.json").read_text())
+        batches = [entry for entry in entries if "/Unity/" in entry["file"]]
+        with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            found = [words for words in pool.map(names_given_twice, batches) if words is not None]
+    print("\n".join(found), end="\n" if found else "")
+    return 1 if found else 0
 
 
 if __name__ == "__main__":

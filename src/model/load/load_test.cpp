@@ -436,6 +436,7 @@ TEST(ModelLoad, MatricesWithGroupsHaveALayoutOfTheirOwn) {
   const auto tables = Load(small, {}, {.layout = MatrixLayout::kTl1});
   ASSERT_FALSE(tables.model);
   EXPECT_THAT(tables.model.error().message, HasSubstr("need layout tile16 or tile48, not tl1"));
+  EXPECT_EQ(tables.model.error().code, ErrorCode::kInvalidArgument);  // the file is good
 }
 
 TEST(ModelLoad, ScalesThatNoHalfHoldsStayFloats) {

@@ -303,7 +303,9 @@ void ShareFacts(Ranks* ranks, StackFacts* facts) {
 Result<void> SetGroupScales(std::span<const quant::TernaryScales> scales, bool fine,
                             ThreadPool& pool, HugeArena& arena, TernaryMatrix* matrix) {
   if (!IsTiled(matrix->layout)) {
-    return Fail(ErrorCode::kUnsupported,
+    // No loader chooses tables by itself: the caller did.
+    const bool chosen = matrix->layout != MatrixLayout::kColumns;
+    return Fail(chosen ? ErrorCode::kInvalidArgument : ErrorCode::kUnsupported,
                 fmt::format("scales that differ along a row need layout tile16 or tile48, not {}",
                             MatrixLayoutName(matrix->layout)),
                 "kernel=tile16 sets it");
