@@ -262,11 +262,11 @@ void PlantedHead(const std::uint16_t* rows, std::size_t count, std::size_t n, co
   out[count - 1] = OneUlpMore(out[count - 1]);
 }
 
-/// Wrong in decoding only: prompts of several tokens go through gemm, or tile by tile.
-void PlantedGemv(const std::uint8_t* tiles, std::size_t num_tiles, std::size_t num_blocks,
-                 const std::int8_t* act, std::int32_t act_sum, std::int32_t* out) {
-  right_tile16->gemv(tiles, num_tiles, num_blocks, act, act_sum, out);
-  if (num_tiles > 1 && calls++ == 3 + 4 * kLayers) ++out[0];  // the second token's first down_proj
+/// Wrong in decoding only: prompts of several tokens go through gemm, or several at a time.
+void PlantedGemv(const kernels::FewArgs* args) {
+  right_tile16->gemv(args);
+  // The second token's first down_proj.
+  if (args->num_tokens == 1 && calls++ == 3 + 4 * kLayers) ++args->out[0];
 }
 
 /// The result of comparing Pocket with operations that `plant` has changed.

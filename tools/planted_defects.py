@@ -32,6 +32,11 @@ WIDEN_AFTER = """    }
 DEFECTS = [
     ("sums kept in int16 over the whole row", "tile16/avx2.cpp",
      [(NARROW_BEFORE, NARROW_AFTER), (WIDEN_BEFORE, WIDEN_AFTER)], "Tile16.GemvIsExact"),
+    ("the first vector's activations for a few of them", "tile16/avx2.cpp",
+     [("Broadcast4(acts[token.value] + at", "Broadcast4(acts[0] + at")], "Tile16.GemvOfAFewIsExact"),
+    ("a few vectors' sums kept in one register", "tile16/sse41.cpp",
+     [("&narrow[token.value][i.value], codes", "&narrow[0][i.value], codes",
+       "kernels/tile16/parts_few.inc")], "Tile16.GemvOfAFewIsExact"),
     ("two output lanes swapped", "tile16/avx512vnni.cpp",
      [("_mm512_sub_epi32(sum,",
        "_mm512_sub_epi32(_mm512_shuffle_epi32(sum, static_cast<_MM_PERM_ENUM>(0xe1)),")],

@@ -49,16 +49,25 @@ struct GroupedGemmArgs {
   uint8_t* scratch;  ///< kGemmTiles * num_blocks * 2048 bytes
 };
 
+/// A few int8 vectors times a ternary matrix.
+struct FewArgs {
+  const uint8_t* tiles;  ///< num_tiles * num_blocks * 512 bytes in Tile16, 1280 in Tile48
+  size_t num_tiles, num_blocks;
+  const int8_t* acts;  ///< num_tokens vectors of num_blocks * 128, act_stride bytes apart
+  size_t act_stride, num_tokens;
+  const int32_t* act_sums;  ///< [num_tokens]: sum of each vector
+  int32_t* out;             ///< of token i and row r of tile t: out[i * out_stride + rows of a tile
+                            ///< * t + r] = sum over c of (code - 1) * act[c]
+  size_t out_stride;
+};
+
 /// Ternary matrix times int8 vectors, exact in int32. Weights are Tile16
 /// (quant/layouts/tile16.hpp). |sum| <= cols * 128, so int32 holds every cols < 2^24.
 struct Tile16Ops {
-  /// out[16 t + r] = sum over c of (code - 1) * act[c].
-  /// tiles: num_tiles * num_blocks * 512 bytes. act: int8[num_blocks * 128]. act_sum: its sum.
-  /// out: int32[num_tiles * 16].
-  void (*gemv)(const uint8_t* tiles, size_t num_tiles, size_t num_blocks, const int8_t* act,
-               int32_t act_sum, int32_t* out);
+  /// Tiles as they are stored, unpacked once for several vectors.
+  void (*gemv)(const FewArgs* args);
 
-  /// The same for num_tokens vectors: out[token * out_stride + 16 t + r].
+  /// out[token * out_stride + 16 t + r] = sum over c of (code - 1) * act[c], for many vectors:
   /// panels: ceil(num_tokens / 8) panels of int8[num_blocks * 32][8 tokens][4 columns], the
   /// unused tokens of the last panel zero. act_sums: int32[num_tokens].
   /// num_tiles: 1..kGemmTiles. scratch: kGemmTiles * num_blocks * 2048 bytes.
@@ -97,22 +106,10 @@ struct VlutOps {
   float gain;
 };
 
-/// A few int8 vectors times a matrix in Tile48.
-struct Tile48Args {
-  const uint8_t* tiles;  ///< num_tiles * num_blocks * 1280 bytes
-  size_t num_tiles, num_blocks;
-  const int8_t* acts;  ///< num_tokens vectors of num_blocks * 128, act_stride bytes apart
-  size_t act_stride, num_tokens;
-  const int32_t* act_sums;  ///< [num_tokens]: sum of each vector
-  int32_t* out;             ///< of token i and row r of tile t: out[i * out_stride + 48 t + r] =
-                            ///< sum over c of (code - 1) * act[c]
-  size_t out_stride;
-};
-
 /// Ternary matrix times int8 vectors from Tile48 (quant/layouts/tile48.hpp), which is smaller than
 /// Tile16 and takes more arithmetic. Exact in int32 for cols < 2^18.
 struct Tile48Ops {
-  void (*gemv)(const Tile48Args* args);
+  void (*gemv)(const FewArgs* args);
   /// One tile as three of Tile16, num_blocks * 512 bytes each, for batches.
   void (*to_tile16)(const uint8_t* tile, size_t num_blocks, uint8_t* tiles16);
   /// As Tile16Ops::gemm_grouped, with num_tiles tiles of 48 rows: `out` has 48 floats of each. The

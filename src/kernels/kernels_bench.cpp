@@ -19,17 +19,28 @@ namespace {
 
 constexpr std::size_t kCols = 2560, kBlocks = kCols / quant::kTileBlock;
 
-/// One token over a matrix of `rows` rows: in cache (256) or streamed from memory (102,400).
+/// A few tokens over a matrix of `rows` rows: in cache (256) or streamed from memory (102,400).
+template <std::size_t kTokens>
 void Gemv(benchmark::State& state, const Tile16Ops& ops) {
   const auto tiles = static_cast<std::size_t>(state.range(0)) / quant::kTileRows;
   const std::vector<std::uint8_t> weights(tiles * quant::TileBytes(kCols), 0x55);
-  const std::vector<std::int8_t> act(kCols, 3);
-  std::vector<std::int32_t> out(tiles * quant::kTileRows);
+  const std::vector<std::int8_t> acts(kTokens * kCols, 3);
+  const std::vector<std::int32_t> sums(kTokens, 3 * kCols);
+  std::vector<std::int32_t> out(kTokens * tiles * quant::kTileRows);
+  const FewArgs args{.tiles = weights.data(),
+                     .num_tiles = tiles,
+                     .num_blocks = kBlocks,
+                     .acts = acts.data(),
+                     .act_stride = kCols,
+                     .num_tokens = kTokens,
+                     .act_sums = sums.data(),
+                     .out = out.data(),
+                     .out_stride = tiles * quant::kTileRows};
   for (auto _ : state) {
-    ops.gemv(weights.data(), tiles, kBlocks, act.data(), 3 * kCols, out.data());
+    ops.gemv(&args);
     benchmark::ClobberMemory();
   }
-  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(weights.size()));
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(kTokens * weights.size()));
 }
 
 /// As Gemv, three weights in five bits: 96 rows or 102,432.
@@ -39,15 +50,15 @@ void GemvOfTile48(benchmark::State& state, const Tile48Ops& ops) {
   const std::vector<std::int8_t> act(kCols, 3);
   const std::int32_t sum = 3 * kCols;
   std::vector<std::int32_t> out(tiles * quant::kTile48Rows);
-  const Tile48Args args{.tiles = weights.data(),
-                        .num_tiles = tiles,
-                        .num_blocks = kBlocks,
-                        .acts = act.data(),
-                        .act_stride = kCols,
-                        .num_tokens = 1,
-                        .act_sums = &sum,
-                        .out = out.data(),
-                        .out_stride = out.size()};
+  const FewArgs args{.tiles = weights.data(),
+                     .num_tiles = tiles,
+                     .num_blocks = kBlocks,
+                     .acts = act.data(),
+                     .act_stride = kCols,
+                     .num_tokens = 1,
+                     .act_sums = &sum,
+                     .out = out.data(),
+                     .out_stride = out.size()};
   for (auto _ : state) {
     ops.gemv(&args);
     benchmark::ClobberMemory();
@@ -308,7 +319,8 @@ const bool kRegistered = [] {
       benchmark::RegisterBenchmark(name.c_str(), function, ops)->Arg(small)->Arg(large);
     };
     if (kernel->tile16 != nullptr) {  // in cache, and streamed from memory
-      add("gemv", Gemv, *kernel->tile16, 256, 102400);
+      add("gemv", Gemv<1>, *kernel->tile16, 256, 102400);
+      add("gemv4", Gemv<4>, *kernel->tile16, 256, 102400);
       add("gemm", Gemm, *kernel->tile16, 8, 512);
       for (const int few : {2, 4}) {
         add("grouped", Grouped<false>, *kernel->tile16, few, 128);

@@ -88,9 +88,21 @@ struct Case {
   GuardedBuffer<std::int8_t> act;
 };
 
-std::vector<std::int32_t> RunGemv(const Tile16Ops& ops, Case& c) {
-  GuardedBuffer<std::int32_t> out(c.rows());
-  ops.gemv(c.weights.data(), c.num_tiles, c.num_blocks, c.act.data(), c.ActSum(0), out.data());
+/// Sums of all tokens, `stride` apart; what lies between them is 77.
+std::vector<std::int32_t> RunGemv(const Tile16Ops& ops, Case& c, std::size_t stride) {
+  GuardedBuffer<std::int32_t> out((c.num_tokens - 1) * stride + c.rows()), sums(c.num_tokens);
+  for (auto& value : out) value = 77;
+  for (std::size_t token = 0; token < c.num_tokens; ++token) sums[token] = c.ActSum(token);
+  const FewArgs args{.tiles = c.weights.data(),
+                     .num_tiles = c.num_tiles,
+                     .num_blocks = c.num_blocks,
+                     .acts = c.act.data(),
+                     .act_stride = c.cols(),
+                     .num_tokens = c.num_tokens,
+                     .act_sums = sums.data(),
+                     .out = out.data(),
+                     .out_stride = stride};
+  ops.gemv(&args);
   return {out.begin(), out.end()};
 }
 
@@ -119,7 +131,7 @@ TEST_P(Tile16, GemvIsExactOnRandomAndExtremeInputs) {
       // 54 blocks are 6912 columns, 112 are 14336: the widest rows of real models.
       for (std::size_t blocks : {1u, 2u, 3u, 20u, 54u, 112u}) {
         Case c(tiles, blocks, 1, fill, static_cast<std::uint32_t>(blocks));
-        const auto out = RunGemv(ops(), c);
+        const auto out = RunGemv(ops(), c, c.rows());
         for (std::size_t row = 0; row < c.rows(); ++row) {
           ASSERT_EQ(out[row], c.Expected(0, row)) << fill.name << " " << blocks << " row " << row;
         }
@@ -139,12 +151,28 @@ TEST_P(Tile16, GemvPutsEverySingleWeightInItsPlace) {
     codes[place] = place % 2 ? 2 : 0;
     quant::PackI2s(codes, packed);
     quant::RepackI2sTile(packed.data(), kTile16Rows, kBlocks, c.weights.data());
-    const auto out = RunGemv(ops(), c);
+    const auto out = RunGemv(ops(), c, kTile16Rows);
     for (std::size_t row = 0; row < kTile16Rows; ++row) {
       const int sign = place % 2 ? 1 : -1;
       ASSERT_EQ(out[row], row == place / kCols ? sign * c.act[place % kCols] : 0) << place;
     }
     codes[place] = 1;
+  }
+}
+
+TEST_P(Tile16, GemvOfAFewIsExactForEveryNumberOfThem) {
+  for (const Fill& fill : kFills) {
+    for (std::size_t tokens = 2; tokens <= 9; ++tokens) {
+      const std::size_t tiles = tokens % 2 + 1, blocks = tokens % 3 == 0 ? 54 : 3;
+      Case c(tiles, blocks, tokens, fill, static_cast<std::uint32_t>(tokens));
+      const std::size_t stride = c.rows() + 5;
+      const auto out = RunGemv(ops(), c, stride);
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        const std::size_t token = i / stride, row = i % stride;
+        ASSERT_EQ(out[i], row < c.rows() ? c.Expected(token, row) : 77)
+            << fill.name << " tokens " << tokens << " token " << token << " row " << row;
+      }
+    }
   }
 }
 

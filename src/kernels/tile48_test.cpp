@@ -64,15 +64,15 @@ class Tile48 : public testing::TestWithParam<const KernelInfo*> {
       const auto first = act.begin() + static_cast<std::ptrdiff_t>(token * cols);
       sums[token] = std::accumulate(first, first + static_cast<std::ptrdiff_t>(cols), 0);
     }
-    const Tile48Args args{.tiles = weights.tiles.data(),
-                          .num_tiles = tiles,
-                          .num_blocks = quant::BlocksOfCols(cols),
-                          .acts = padded.data(),
-                          .act_stride = Padded(cols),
-                          .num_tokens = num_tokens,
-                          .act_sums = sums.data(),
-                          .out = out.data(),
-                          .out_stride = tiles * kTile48Rows};
+    const FewArgs args{.tiles = weights.tiles.data(),
+                       .num_tiles = tiles,
+                       .num_blocks = quant::BlocksOfCols(cols),
+                       .acts = padded.data(),
+                       .act_stride = Padded(cols),
+                       .num_tokens = num_tokens,
+                       .act_sums = sums.data(),
+                       .out = out.data(),
+                       .out_stride = tiles * kTile48Rows};
     GetParam()->tile48->gemv(&args);
     for (std::size_t i = 0; i < out.size(); ++i) {
       const std::size_t token = i / (tiles * kTile48Rows), row = i % (tiles * kTile48Rows);

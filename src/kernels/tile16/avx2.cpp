@@ -15,6 +15,7 @@ namespace {
 
 constexpr size_t kRows = 16, kSteps = 8, kStepBytes = 64, kBlockBytes = 512, kBlock = 128;
 constexpr size_t kPrefetchBytes = 2048;
+constexpr size_t kGroupOfFields = 32;  // columns between neighbouring fields of a byte
 
 inline __m256i Load(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
 inline void Store(void* p, __m256i v) { _mm256_storeu_si256(static_cast<__m256i*>(p), v); }
@@ -44,8 +45,8 @@ inline __m256i AddStep(__m256i narrow, __m256i bytes, __m256i top, __m256i secon
   return AddProducts(narrow, _mm256_and_si256(bytes, mask), low);
 }
 
-void Gemv(const uint8_t* tiles, size_t num_tiles, size_t num_blocks, const int8_t* act,
-          int32_t act_sum, int32_t* out) {
+void GemvOne(const uint8_t* tiles, size_t num_tiles, size_t num_blocks, const int8_t* act,
+             int32_t act_sum, int32_t* out) {
   const uint8_t* p = tiles;
   for (size_t t = 0; t < num_tiles; ++t) {
     __m256i first = _mm256_set1_epi32(-act_sum), last = first;  // rows 0-7 and 8-15
@@ -67,6 +68,61 @@ void Gemv(const uint8_t* tiles, size_t num_tiles, size_t num_blocks, const int8_
     Store(out + t * kRows + 8, last);
   }
 }
+
+/// One half step against a step of kTokens vectors: weights are unpacked once for all of them.
+template <size_t kTokens>
+[[gnu::always_inline]] inline void AddStepOfFew(__m256i bytes, const int8_t* const acts[kTokens],
+                                                size_t at, __m256i narrow[kTokens]) {
+  Unroll<4>(BITTERN_STEP(field) {
+    constexpr int kShift = 6 - 2 * static_cast<int>(field.value);
+    const __m256i codes = _mm256_and_si256(_mm256_srli_epi16(bytes, kShift), _mm256_set1_epi8(3));
+    Unroll<kTokens>(BITTERN_STEP(token) {
+      const __m256i act = Broadcast4(acts[token.value] + at + kGroupOfFields * field.value);
+      narrow[token.value] = AddProducts(narrow[token.value], codes, act);
+      asm("" : "+x"(narrow[token.value]));  // gcc 12 adds in another order and spills sums else
+    });
+  });
+}
+
+/// One tile times kTokens vectors; out: of the first of them.
+template <size_t kTokens>
+void MultiplyFew(const FewArgs& args, const uint8_t* tile, size_t first_token, int32_t* out) {
+  const int8_t* acts[kTokens];
+  __m256i sums[kTokens][2];
+  Unroll<kTokens>(BITTERN_STEP(token) {
+    acts[token.value] = args.acts + (first_token + token.value) * args.act_stride;
+    sums[token.value][0] = sums[token.value][1] =
+        _mm256_set1_epi32(-args.act_sums[first_token + token.value]);
+  });
+  for (size_t b = 0; b < args.num_blocks; ++b, tile += kBlockBytes) {
+    Unroll<2>(BITTERN_STEP(half) {  // eight rows
+      __m256i narrow[kTokens] = {};
+      for (size_t step = 0; step < kSteps; ++step) {
+        const uint8_t* q = tile + step * kStepBytes + 32 * half.value;
+        if (half.value == 0) {
+          _mm_prefetch(reinterpret_cast<const char*>(q + kPrefetchBytes), _MM_HINT_T0);
+        }
+        AddStepOfFew<kTokens>(Load(q), acts, b * kBlock + 4 * step, narrow);
+      }
+      Unroll<kTokens>(BITTERN_STEP(token) {
+        __m256i& sum = sums[token.value][half.value];
+        sum = Widen(sum, narrow[token.value]);
+      });
+    });
+  }
+  Unroll<kTokens>(BITTERN_STEP(token) {
+    Store(out + token.value * args.out_stride, sums[token.value][0]);
+    Store(out + token.value * args.out_stride + 8, sums[token.value][1]);
+  });
+}
+
+}  // namespace
+}  // namespace bittern::kernels
+
+#include "kernels/tile16/few.inc"
+
+namespace bittern::kernels {
+namespace {
 
 /// Spreads the fields of one tile into bytes 0..3: [column / 4][16 rows x 4 columns].
 void Decode(const uint8_t* tile, size_t num_blocks, uint8_t* codes) {

@@ -50,8 +50,8 @@ inline __m512i Total(const FieldSums& s) {
       _mm512_add_epi32(_mm512_srai_epi32(s.third, 2), s.low));
 }
 
-void Gemv(const uint8_t* tiles, size_t num_tiles, size_t num_blocks, const int8_t* act,
-          int32_t act_sum, int32_t* out) {
+void GemvOne(const uint8_t* tiles, size_t num_tiles, size_t num_blocks, const int8_t* act,
+             int32_t act_sum, int32_t* out) {
   const uint8_t* p = tiles;
   for (size_t t = 0; t < num_tiles; ++t) {
     FieldSums even, odd;  // two sets: the latency of one hides behind the other
@@ -70,6 +70,38 @@ void Gemv(const uint8_t* tiles, size_t num_tiles, size_t num_blocks, const int8_
     _mm512_storeu_si512(out + t * kRows, _mm512_sub_epi32(sum, _mm512_set1_epi32(act_sum)));
   }
 }
+
+/// One tile times kTokens vectors; out: of the first of them.
+template <size_t kTokens>
+void MultiplyFew(const FewArgs& args, const uint8_t* tile, size_t first_token, int32_t* out) {
+  const int8_t* acts[kTokens];
+  FieldSums sums[kTokens];
+  Unroll<kTokens>(BITTERN_STEP(token) {
+    acts[token.value] = args.acts + (first_token + token.value) * args.act_stride;
+  });
+  for (size_t b = 0; b < args.num_blocks; ++b) {
+    for (size_t step = 0; step < kSteps; ++step, tile += kStepBytes) {
+      _mm_prefetch(reinterpret_cast<const char*>(tile + kPrefetchBytes), _MM_HINT_T0);
+      const __m512i bytes = _mm512_loadu_si512(tile);
+      Unroll<kTokens>(BITTERN_STEP(token) {
+        AddFourGroups(bytes, acts[token.value] + b * kBlock + 4 * step, &sums[token.value]);
+      });
+    }
+  }
+  Unroll<kTokens>(BITTERN_STEP(token) {
+    const __m512i act_sum = _mm512_set1_epi32(args.act_sums[first_token + token.value]);
+    _mm512_storeu_si512(out + token.value * args.out_stride,
+                        _mm512_sub_epi32(Total(sums[token.value]), act_sum));
+  });
+}
+
+}  // namespace
+}  // namespace bittern::kernels
+
+#include "kernels/tile16/few.inc"
+
+namespace bittern::kernels {
+namespace {
 
 /// Spreads the fields of up to kGemmTiles tiles into bytes 0..2, in the order the product loop
 /// reads: [column / 4][tile][16 rows x 4 columns].

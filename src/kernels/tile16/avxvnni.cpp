@@ -12,7 +12,7 @@
 namespace bittern::kernels {
 namespace {
 
-constexpr size_t kParts = 2, kPartRows = 8, kChains = 4, kTokensAtOnce = 4;
+constexpr size_t kParts = 2, kPartRows = 8, kChains = 4, kTokensAtOnce = 4, kFewParts = 2;
 
 using Bytes = __m256i;
 using Act = __m256i;
@@ -55,6 +55,7 @@ inline void StoreFloats(float* p, Floats v) { _mm256_storeu_ps(p, v); }
 }  // namespace bittern::kernels
 
 #include "kernels/tile16/parts.inc"
+#include "kernels/tile16/parts_few.inc"
 #include "kernels/tile16/parts_gemm.inc"
 #include "kernels/tile16/parts_grouped.inc"
 

@@ -15,6 +15,7 @@ namespace {
 
 constexpr size_t kParts = 4, kPartRows = 4, kChains = 1;
 constexpr size_t kTokensAtOnce = 2;  // 16 registers of sums, 4 of codes, 1 of activations
+constexpr size_t kFewParts = 2;      // 16 of sums, 2 of bytes, 2 of codes, 1 of activations
 
 using Bytes = uint8x16_t;
 using Act = int8x16_t;
@@ -68,6 +69,7 @@ inline void StoreFloats(float* p, Floats v) { vst1q_f32(p, v); }
 }  // namespace bittern::kernels
 
 #include "kernels/tile16/parts.inc"
+#include "kernels/tile16/parts_few.inc"
 #include "kernels/tile16/parts_gemm.inc"
 #include "kernels/tile16/parts_grouped.inc"
 

@@ -7,10 +7,12 @@
 namespace bittern::kernels {
 namespace {
 constexpr size_t kTokensAtOnce = 4;  // 16 sums, 4 parts of codes and one of activations
-}
+constexpr size_t kFewParts = 4;      // 16 sums, 4 parts of bytes, 4 of codes, one of activations
+}  // namespace
 }  // namespace bittern::kernels
 
 #include "kernels/tile16/parts.inc"
+#include "kernels/tile16/parts_few.inc"
 #include "kernels/tile16/parts_gemm.inc"
 #include "kernels/tile16/parts_grouped.inc"
 

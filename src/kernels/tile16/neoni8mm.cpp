@@ -12,11 +12,12 @@
 namespace bittern::kernels {
 namespace {
 
-constexpr size_t kTokensAtOnce = 4, kRowPairs = kRows / 2;
+constexpr size_t kTokensAtOnce = 4, kFewParts = 4, kRowPairs = kRows / 2;
 
 }  // namespace
 }  // namespace bittern::kernels
 
+#include "kernels/tile16/parts_few.inc"
 #include "kernels/tile16/parts_grouped.inc"
 
 namespace bittern::kernels {

@@ -58,10 +58,13 @@ void DotTile(const uint8_t* tile, size_t num_blocks, const int8_t* act, size_t s
   for (size_t row = 0; row < kRows; ++row) out[row] = sums[row] - act_sum;
 }
 
-void Gemv(const uint8_t* tiles, size_t num_tiles, size_t num_blocks, const int8_t* act,
-          int32_t act_sum, int32_t* out) {
-  for (size_t t = 0; t < num_tiles; ++t) {
-    DotTile(tiles + t * num_blocks * kBlockBytes, num_blocks, act, 4, act_sum, out + t * kRows);
+void Gemv(const FewArgs* args) {
+  for (size_t t = 0; t < args->num_tiles; ++t) {  // a tile stays in the cache for all tokens
+    for (size_t token = 0; token < args->num_tokens; ++token) {
+      DotTile(args->tiles + t * args->num_blocks * kBlockBytes, args->num_blocks,
+              args->acts + token * args->act_stride, 4, args->act_sums[token],
+              args->out + token * args->out_stride + t * kRows);
+    }
   }
 }
 

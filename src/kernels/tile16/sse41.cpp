@@ -12,7 +12,7 @@
 namespace bittern::kernels {
 namespace {
 
-constexpr size_t kParts = 4, kPartRows = 4, kChains = 1, kTokensAtOnce = 2;
+constexpr size_t kParts = 4, kPartRows = 4, kChains = 1, kTokensAtOnce = 2, kFewParts = 1;
 
 using Bytes = __m128i;
 using Act = __m128i;
@@ -56,6 +56,7 @@ inline void StoreFloats(float* p, Floats v) { _mm_storeu_ps(p, v); }
 }  // namespace bittern::kernels
 
 #include "kernels/tile16/parts.inc"
+#include "kernels/tile16/parts_few.inc"
 #include "kernels/tile16/parts_gemm.inc"
 #include "kernels/tile16/token_by_token.inc"
 

@@ -100,7 +100,7 @@ void GemvTile(const uint8_t* unit, size_t num_blocks, const int8_t* act, int32_t
   });
 }
 
-void Gemv(const Tile48Args* args) {
+void Gemv(const FewArgs* args) {
   const size_t tile_bytes = args->num_blocks * kUnits * kUnitBytes;
   for (size_t t = 0; t < args->num_tiles; ++t) {  // a tile stays in cache for all tokens
     for (size_t token = 0; token < args->num_tokens; ++token) {

@@ -43,7 +43,7 @@ void AddUnit(const uint8_t* unit, const int8_t* act, size_t stride, int32_t* out
   }
 }
 
-void Gemv(const Tile48Args* args) {
+void Gemv(const FewArgs* args) {
   const size_t tile_units = args->num_blocks * kUnits;
   for (size_t token = 0; token < args->num_tokens; ++token) {
     const int8_t* act = args->acts + token * args->act_stride;

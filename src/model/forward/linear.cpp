@@ -286,29 +286,18 @@ namespace {
 void SumTiles(const MatrixProduct& product, Range tiles, std::int32_t* sums) {
   const auto& [context, in, matrix, out] = product;
   const kernels::Kernels& kernels = *context.weights.kernels;
-  const std::size_t rows = TileRows(matrix.layout), count = tiles.end - tiles.begin;
-  const std::size_t bytes = TileBytes(matrix.layout, matrix.cols);
-  const std::uint8_t* first = matrix.tiles.data() + tiles.begin * bytes;
-  if (matrix.layout == MatrixLayout::kTile48) {
-    const kernels::Tile48Args args{.tiles = first,
-                                   .num_tiles = count,
-                                   .num_blocks = matrix.num_blocks,
-                                   .acts = in.values(),
-                                   .act_stride = in.padded_cols(),
-                                   .num_tokens = in.count,
-                                   .act_sums = in.sums(),
-                                   .out = sums,
-                                   .out_stride = count * rows};
-    return kernels.tile48().gemv(&args);
-  }
-  // One tile stays in cache for all tokens; a single token takes its tiles in one go.
-  const std::size_t at_once = in.count == 1 ? count : 1;
-  for (std::size_t t = 0; t < count; t += at_once) {
-    for (std::size_t token = 0; token < in.count; ++token) {
-      kernels.tile16().gemv(first + t * bytes, at_once, matrix.num_blocks, in.values(token),
-                            *in.sums(token), sums + (token * count + t) * rows);
-    }
-  }
+  const std::size_t count = tiles.end - tiles.begin;
+  const kernels::FewArgs args{
+      .tiles = matrix.tiles.data() + tiles.begin * TileBytes(matrix.layout, matrix.cols),
+      .num_tiles = count,
+      .num_blocks = matrix.num_blocks,
+      .acts = in.values(),
+      .act_stride = in.padded_cols(),
+      .num_tokens = in.count,
+      .act_sums = in.sums(),
+      .out = sums,
+      .out_stride = count * TileRows(matrix.layout)};
+  (matrix.layout == MatrixLayout::kTile48 ? kernels.tile48().gemv : kernels.tile16().gemv)(&args);
 }
 
 }  // namespace

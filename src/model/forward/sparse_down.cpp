@@ -96,12 +96,20 @@ void GatherPanel(const TernaryMatrix& matrix, std::size_t panel, std::uint8_t* l
   }
 }
 
-/// Adds to the statistics what a few tokens do: this thread multiplies `live` columns.
-void Count(const Context& context, const QuantizedRows& in, std::size_t live) {
+/// Adds to the statistics what a few tokens do: this thread has `mine` of scratch.live.
+void Count(const Context& context, const QuantizedRows& in, Range mine) {
   const std::size_t all = context.team.index() == 0 ? in.cols : 0;
+  const std::uint32_t* live = context.scratch().live.data();
   SkipStats& skips = context.scratch().skips;
-  skips.down_products.Add(all * in.count, live * in.count);
-  if (in.count == 1) skips.down_columns.Add(all, live);
+  std::size_t products = 0;
+  for (std::size_t token = 0; token < in.count && mine.begin < mine.end; ++token) {
+    const std::int8_t* row = in.plain(token);
+    products +=
+        static_cast<std::size_t>(std::count_if(row + live[mine.begin], row + live[mine.end - 1] + 1,
+                                               [](std::int8_t value) { return value != 0; }));
+  }
+  skips.down_products.Add(all * in.count, products);
+  if (in.count == 1) skips.down_columns.Add(all, mine.end - mine.begin);
 }
 
 }  // namespace
@@ -111,7 +119,7 @@ void AddDownOfFew(const Context& context, const QuantizedRows& in, const Ternary
   ThreadScratch& scratch = context.scratch();
   // Every thread takes its share of the live columns, for all rows; then of the rows.
   const Range mine = context.team.Share(FindNonzero(context, in));
-  Count(context, in, mine.end - mine.begin);
+  Count(context, in, mine);
   const kernels::ColumnArgs args{.columns = matrix.tiles.data(),
                                  .num_panels = matrix.num_tiles,
                                  .live = scratch.live.data() + mine.begin,

@@ -304,7 +304,8 @@ Result<void> SetGroupScales(std::span<const quant::TernaryScales> scales, bool f
                             ThreadPool& pool, HugeArena& arena, TernaryMatrix* matrix) {
   if (!IsTiled(matrix->layout)) {
     // No loader chooses tables by itself: the caller did.
-    const bool chosen = matrix->layout != MatrixLayout::kColumns;
+    const bool chosen =
+        matrix->layout == MatrixLayout::kTl1 || matrix->layout == MatrixLayout::kTl2;
     return Fail(chosen ? ErrorCode::kInvalidArgument : ErrorCode::kUnsupported,
                 fmt::format("scales that differ along a row need layout tile16 or tile48, not {}",
                             MatrixLayoutName(matrix->layout)),

@@ -36,9 +36,9 @@ struct StackPart {
 /// threads of the pool. Scales go to the parts where a tensor or its rows have one each; where some
 /// row has more, or where `want_groups` is set, the whole stack is grouped
 /// (TernaryMatrix::grouped). Errors: kUnsupported (scales of groups that are no multiple of 64
-/// columns, or in kColumns; more than one part in kColumns), kInvalidArgument (scales of groups in a
-/// layout of tables), kCorruptFile (an invalid code or scale), naming tensor, row and column;
-/// kOutOfMemory.
+/// columns, or in kRows or kColumns; more than one part in kColumns), kInvalidArgument (scales of
+/// groups in a layout of tables), kCorruptFile (an invalid code or scale), naming tensor, row and
+/// column; kOutOfMemory.
 [[nodiscard]] Result<TernaryMatrix> StackTernary(std::span<const StackPart> parts,
                                                  MatrixLayout layout, bool want_groups,
                                                  ThreadPool& pool, HugeArena& arena);

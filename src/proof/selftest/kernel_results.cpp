@@ -232,16 +232,43 @@ std::string CompareResults(const KernelResults& expected, const KernelResults& f
   return text;
 }
 
+/// Tiles of as many rows.
+struct TilesOf {
+  const std::uint8_t* tiles;
+  std::size_t count, rows;
+};
+
+/// Adds the sums of the first vectors of kCols activations.
+void RunGemv(void (*gemv)(const kernels::FewArgs*), const TilesOf& of,
+             std::span<const std::int8_t> acts, std::size_t tokens, KernelResults* results) {
+  std::vector<std::int32_t> sums(tokens), out(tokens * of.count * of.rows);
+  for (std::size_t t = 0; t < tokens; ++t) sums[t] = SumOf(acts.subspan(t * kCols, kCols));
+  const kernels::FewArgs args{.tiles = of.tiles,
+                              .num_tiles = of.count,
+                              .num_blocks = kBlocks,
+                              .acts = acts.data(),
+                              .act_stride = kCols,
+                              .num_tokens = tokens,
+                              .act_sums = sums.data(),
+                              .out = out.data(),
+                              .out_stride = of.count * of.rows};
+  gemv(&args);
+  results->Add("gemv", std::span<const std::int32_t>(out));
+}
+
 /// Sizes that fill no panel of tokens are among them: the padding must not change a sum.
 void RunTile16(const kernels::Tile16Ops& ops, KernelResults* results) {
   Random random(1);
   constexpr std::size_t kTiles = 3, kTokens = 11;
   const auto tiles = Tiles16(kTiles, &random);
   for (const auto& act : Activations(kCols, &random)) {
-    std::vector<std::int32_t> out(kTiles * quant::kTileRows);
-    ops.gemv(tiles.data(), kTiles, kBlocks, act.data(), SumOf(act), out.data());
-    results->Add("gemv", std::span<const std::int32_t>(out));
+    RunGemv(ops.gemv, {tiles.data(), kTiles, quant::kTileRows}, act, 1, results);
     RunGrouped(ops, tiles, act, &random, results);
+  }
+  for (const auto& acts : Activations(5 * kCols, &random)) {
+    for (const std::size_t tokens : {2u, 3u, 5u}) {
+      RunGemv(ops.gemv, {tiles.data(), kTiles, quant::kTileRows}, acts, tokens, results);
+    }
   }
   for (const std::size_t tokens : {std::size_t{1}, std::size_t{3}, kTokens}) {
     const std::size_t panels = (tokens + kernels::kPanelTokens - 1) / kernels::kPanelTokens;
@@ -276,21 +303,7 @@ void RunTile48(const kernels::Tile48Ops& ops, KernelResults* results) {
   }
   for (const auto& act : Activations(3 * kCols, &random)) {
     for (const std::size_t tokens : {1u, 2u, 3u}) {
-      std::vector<std::int32_t> sums(tokens), out(tokens * kTiles * kRows);
-      for (std::size_t t = 0; t < tokens; ++t) {
-        sums[t] = SumOf(std::span(act).subspan(t * kCols, kCols));
-      }
-      const kernels::Tile48Args args{.tiles = tiles.data(),
-                                     .num_tiles = kTiles,
-                                     .num_blocks = kBlocks,
-                                     .acts = act.data(),
-                                     .act_stride = kCols,
-                                     .num_tokens = tokens,
-                                     .act_sums = sums.data(),
-                                     .out = out.data(),
-                                     .out_stride = kTiles * kRows};
-      ops.gemv(&args);
-      results->Add("gemv", std::span<const std::int32_t>(out));
+      RunGemv(ops.gemv, {tiles.data(), kTiles, kRows}, act, tokens, results);
     }
   }
   RunGemmGrouped(ops, tiles, &random, results);

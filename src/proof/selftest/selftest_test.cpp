@@ -44,10 +44,9 @@ TEST(KernelResults, OfEveryOperationAreThoseOfTheScalarTwin) {
 
 TEST(KernelResults, OneWrongValueIsNamed) {
   kernels::Tile16Ops wrong = Scalar().tile16();
-  wrong.gemv = [](const std::uint8_t* tiles, std::size_t num_tiles, std::size_t num_blocks,
-                  const std::int8_t* act, std::int32_t act_sum, std::int32_t* out) {
-    Scalar().tile16().gemv(tiles, num_tiles, num_blocks, act, act_sum, out);
-    out[7] += 1;
+  wrong.gemv = [](const kernels::FewArgs* args) {
+    Scalar().tile16().gemv(args);
+    args->out[7] += 1;
   };
   KernelResults expected, found;
   RunTile16(Scalar().tile16(), &expected);

@@ -62,25 +62,28 @@ struct ProbeOperands {
     return o;
   }
 
+  /// One vector. rows: of a tile.
+  void RunOne(void (*gemv)(const kernels::FewArgs*), std::size_t tile_bytes, std::size_t rows,
+              Range range) {
+    const std::int32_t sum = 0;
+    const std::size_t tiles_of_48 = quant::kTile48Rows / rows;
+    const kernels::FewArgs args{.tiles = weights.data() + range.begin * tiles_of_48 * tile_bytes,
+                                .num_tiles = (range.end - range.begin) * tiles_of_48,
+                                .num_blocks = kProbeBlocks,
+                                .acts = act.data(),
+                                .act_stride = kProbeCols,
+                                .num_tokens = 1,
+                                .act_sums = &sum,
+                                .out = out.data() + range.begin * quant::kTile48Rows,
+                                .out_stride = 0};
+    gemv(&args);
+  }
   void Run16(const kernels::Kernels& kernels, Range range) {
-    kernels.tile16().gemv(weights.data() + range.begin * 3 * quant::TileBytes(kProbeCols),
-                          3 * (range.end - range.begin), kProbeBlocks, act.data(), 0,
-                          out.data() + range.begin * quant::kTile48Rows);
+    RunOne(kernels.tile16().gemv, quant::TileBytes(kProbeCols), quant::kTileRows, range);
   }
   /// The same multiplication by the kernel of tile48.
   void Run48(const kernels::Kernels& kernels, Range range) {
-    const std::int32_t sum = 0;
-    const kernels::Tile48Args args{
-        .tiles = weights.data() + range.begin * quant::Tile48Bytes(kProbeCols),
-        .num_tiles = range.end - range.begin,
-        .num_blocks = kProbeBlocks,
-        .acts = act.data(),
-        .act_stride = kProbeCols,
-        .num_tokens = 1,
-        .act_sums = &sum,
-        .out = out.data() + range.begin * quant::kTile48Rows,
-        .out_stride = 0};
-    kernels.tile48().gemv(&args);
+    RunOne(kernels.tile48().gemv, quant::Tile48Bytes(kProbeCols), quant::kTile48Rows, range);
   }
   /// A vector of two digits and matrices with scales of groups, 48 rows at a time.
   void RunGroups16(const kernels::Kernels& kernels, Range range) {
