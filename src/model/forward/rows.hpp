@@ -12,8 +12,8 @@
 
 namespace bittern::model {
 
-/// Batches up to this size are multiplied token by token, a tile at a time: reading the weights
-/// takes longer than the arithmetic, and unpacking them would take longer than both.
+/// Batches up to this size meet the tiles as they are stored, and a tile stays in the cache for all
+/// of them: unpacking it into memory first would take longer than reading it.
 inline constexpr std::size_t kFewTokens = 8;
 
 /// Rows of floats, `stride` apart.
