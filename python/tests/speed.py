@@ -9,6 +9,7 @@ import json
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 import bittern
@@ -25,9 +26,15 @@ def main():
     ids = model.tokenize(PROMPT)
 
     def command_line():
-        words = ["run", "-p", PROMPT, "-n", tokens, "--temp", "1", "-s", "1", "--ignore-eos", "--json"]
-        done = subprocess.run([program, *words, *(["-m", path] if path else [])], check=True, capture_output=True)
-        return json.loads(done.stdout)["timings"]["predicted_per_second"]
+        """The second of two lines: the first one makes what a model makes once (the copy of its head)."""
+        with tempfile.TemporaryDirectory() as folder:
+            with open(f"{folder}/in", "w", encoding="utf-8") as file:
+                for count in (16, int(tokens)):
+                    file.write(json.dumps({"prompt": PROMPT, **settings, "n_predict": count}) + "\n")
+            subprocess.run([program, "batch", f"{folder}/in", "-o", f"{folder}/out", "-np", "1", "--timings", "--quiet",
+                            *(["-m", path] if path else [])], check=True)
+            with open(f"{folder}/out", encoding="utf-8") as file:
+                return json.loads(list(file)[1])["timings"]["predicted_per_second"]
 
     def timed(work):
         with model.sequence() as sequence:  # threads that slept are placed anew: the command line's have just loaded
