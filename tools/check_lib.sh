@@ -79,7 +79,7 @@ check_shell_scripts() {
 # The random-weight model of tests/golden_test.cpp, by the generator beside the reference outputs;
 # without these that test is skipped.
 make_test_model() {
-  local generator="${BITTERN_SHARED:-../shared}/tools/synth_i2s_gguf.py" model=build/data/tiny.gguf
+  local generator="${BITTERN_SHARED-../shared}/tools/synth_i2s_gguf.py" model=build/data/tiny.gguf
   if [ ! -e "$generator" ] || [ -e "$model" ]; then return; fi
   require_packages python3-numpy
   mkdir -p build/data
