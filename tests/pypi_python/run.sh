@@ -48,7 +48,7 @@ questions=$environment/questions.jsonl
 echo "-- lm-evaluation-harness"
 "$python" -W ignore lm_eval_test.py "$build/apps/cli/bittern"
 echo "-- logits beside transformers (where it and torch are installed in $environment)"
-"$python" -W ignore transformers_test.py
+"$python" -W ignore transformers_test.py "$build/apps/cli/bittern"
 echo "-- pip: editable, and the whole build from a read-only source distribution"
 "$python" ../../python/tests/test_pip.py "$build/apps/cli/bittern" Pip.test_editable
 env -u BITTERN_LIBRARY -u PYTHONPATH "$python" ../../python/tests/test_pip.py \

@@ -6,16 +6,22 @@ order or by another number is told, which a wrong twin of each shows. A class th
 
 MiniCPM has no class in transformers: Granite's with its factors is the same network.
 
-usage: transformers_test.py
+A trained model of BitNet's class is written as a folder by `bittern convert`, and transformers reads it with its own kernels.
+
+usage: transformers_test.py BITTERN
 """
+import importlib.util
 import json
+import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 
 import bittern
 import numpy as np
 
+os.environ["TORCHDYNAMO_DISABLE"] = "1"  # no compiler for a few small products
 try:
     import torch
     import transformers
@@ -284,11 +290,33 @@ def qwen35_rotated(folder):
     return check("qwen3_5, rotated", network, want, right, wrong)
 
 
+def bitnet(folder):
+    """A folder that the converter writes. transformers needs a package for it, accelerate."""
+    model = pathlib.Path(__file__).resolve().parent.parent.parent / "models" / "kjv-5m-i2s.gguf"
+    folder = folder.parent / "bitnet"
+    subprocess.run([sys.argv[1], "convert", model, folder, "--to", "safetensors"], check=True, capture_output=True)
+    network = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    torch.nn.Module.float(network)  # what a packed file has in bfloat16, and the scales
+    want, config = theirs(network), folder / "config.json"
+
+    def from_disk():
+        with bittern.Model(str(folder)) as model:
+            return np.array(bittern.Sequence(model, kv_type="f32").logits_of_all(IDS), np.float64)
+
+    right = from_disk()
+    config.write_text(json.dumps({**json.loads(config.read_text()), "rope_theta": 100.0}))
+    return check("bitnet, as converted", network, want, right, from_disk())
+
+
 def main():
     torch.manual_seed(1)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name) / "model"
         good = [hunyuan(folder), minicpm(folder, 256), minicpm(folder, 64)]
+        if importlib.util.find_spec("accelerate"):
+            good.append(bitnet(folder))
+        else:
+            print("bitnet: SKIPPED (it needs accelerate)")
         for case, needed in ((qwen3, "Qwen3ForCausalLM"), (input_norms, "Qwen3ForCausalLM"),
                              (gemma3, "Gemma3ForCausalLM"), (qwen3_moe, "Qwen3MoeForCausalLM"), (qwen35, "Qwen3_5ForCausalLM"),
                              (qwen35_rotated, "Qwen3_5ForCausalLM")):

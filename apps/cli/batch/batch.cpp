@@ -55,7 +55,7 @@ struct BatchOptions {
   std::string input, output = "-";
   int num_threads = 0;
   int parallel = 32;
-  int cache_mib = 2048;
+  int cache_mib = static_cast<int>(runtime::kDefaultCacheBytes >> 20);
   bool resume = false, unordered = false, timings = false;
   std::optional<request::Shard> shard;
   std::vector<std::string> parts;  // of --merge

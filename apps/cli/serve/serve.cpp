@@ -55,7 +55,7 @@ struct ServeOptions {
   int num_threads = 0;
   int parallel = 8;
   int queue = 256;
-  int cache_mib = 2048;
+  int cache_mib = static_cast<int>(runtime::kDefaultCacheBytes >> 20);
   bool no_slots = false, no_page = false, receipts = false, strict = false;
   std::string pooling = "auto";
   std::string slot_save_path;

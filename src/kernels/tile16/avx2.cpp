@@ -69,51 +69,55 @@ void GemvOne(const uint8_t* tiles, size_t num_tiles, size_t num_blocks, const in
   }
 }
 
-/// One half step against a step of kTokens vectors: weights are unpacked once for all of them.
+/// A step of a tile against a step of kTokens vectors: weights are unpacked once for all of them,
+/// and a broadcast serves all sixteen rows.
 template <size_t kTokens>
-[[gnu::always_inline]] inline void AddStepOfFew(__m256i bytes, const int8_t* const acts[kTokens],
-                                                size_t at, __m256i narrow[kTokens]) {
+[[gnu::always_inline]] inline void AddStepOfFew(const uint8_t* q, const int8_t* const acts[kTokens],
+                                                size_t at, __m256i narrow[kTokens][2]) {
+  const __m256i bytes[2] = {Load(q), Load(q + 32)};
   Unroll<4>(BITTERN_STEP(field) {
     constexpr int kShift = 6 - 2 * static_cast<int>(field.value);
-    const __m256i codes = _mm256_and_si256(_mm256_srli_epi16(bytes, kShift), _mm256_set1_epi8(3));
+    const __m256i mask = _mm256_set1_epi8(3);
+    const __m256i first = _mm256_and_si256(_mm256_srli_epi16(bytes[0], kShift), mask);
+    const __m256i last = _mm256_and_si256(_mm256_srli_epi16(bytes[1], kShift), mask);
     Unroll<kTokens>(BITTERN_STEP(token) {
       const __m256i act = Broadcast4(acts[token.value] + at + kGroupOfFields * field.value);
-      narrow[token.value] = AddProducts(narrow[token.value], codes, act);
-      asm("" : "+x"(narrow[token.value]));  // gcc 12 adds in another order and spills sums else
+      __m256i* sums = narrow[token.value];
+      sums[0] = AddProducts(sums[0], first, act);
+      sums[1] = AddProducts(sums[1], last, act);
+      asm("" : "+x"(sums[0]), "+x"(sums[1]));  // gcc 12 adds in another order and spills sums else
     });
   });
 }
 
-/// One tile times kTokens vectors; out: of the first of them.
+/// One tile times kTokens vectors; out: of the first of them. Eight int16 sums, two registers of
+/// weights, two of codes, a broadcast and a product are what sixteen registers hold, so the int32
+/// sums stay in memory.
 template <size_t kTokens>
 void MultiplyFew(const FewArgs& args, const uint8_t* tile, size_t first_token, int32_t* out) {
   const int8_t* acts[kTokens];
-  __m256i sums[kTokens][2];
   Unroll<kTokens>(BITTERN_STEP(token) {
     acts[token.value] = args.acts + (first_token + token.value) * args.act_stride;
-    sums[token.value][0] = sums[token.value][1] =
-        _mm256_set1_epi32(-args.act_sums[first_token + token.value]);
+    const __m256i start = _mm256_set1_epi32(-args.act_sums[first_token + token.value]);
+    Store(out + token.value * args.out_stride, start);
+    Store(out + token.value * args.out_stride + 8, start);
   });
   for (size_t b = 0; b < args.num_blocks; ++b, tile += kBlockBytes) {
-    Unroll<2>(BITTERN_STEP(half) {  // eight rows
-      __m256i narrow[kTokens] = {};
-      for (size_t step = 0; step < kSteps; ++step) {
-        const uint8_t* q = tile + step * kStepBytes + 32 * half.value;
-        if (half.value == 0) {
-          _mm_prefetch(reinterpret_cast<const char*>(q + kPrefetchBytes), _MM_HINT_T0);
-        }
-        AddStepOfFew<kTokens>(Load(q), acts, b * kBlock + 4 * step, narrow);
-      }
-      Unroll<kTokens>(BITTERN_STEP(token) {
-        __m256i& sum = sums[token.value][half.value];
-        sum = Widen(sum, narrow[token.value]);
-      });
+    __m256i narrow[kTokens][2];
+    Unroll<kTokens>(BITTERN_STEP(token) {
+      narrow[token.value][0] = narrow[token.value][1] = _mm256_setzero_si256();
+    });
+    for (size_t step = 0; step < kSteps; ++step) {
+      const uint8_t* q = tile + step * kStepBytes;
+      _mm_prefetch(reinterpret_cast<const char*>(q + kPrefetchBytes), _MM_HINT_T0);
+      AddStepOfFew<kTokens>(q, acts, b * kBlock + 4 * step, narrow);
+    }
+    Unroll<kTokens>(BITTERN_STEP(token) {
+      int32_t* sums = out + token.value * args.out_stride;
+      Store(sums, Widen(Load(sums), narrow[token.value][0]));
+      Store(sums + 8, Widen(Load(sums + 8), narrow[token.value][1]));
     });
   }
-  Unroll<kTokens>(BITTERN_STEP(token) {
-    Store(out + token.value * args.out_stride, sums[token.value][0]);
-    Store(out + token.value * args.out_stride + 8, sums[token.value][1]);
-  });
 }
 
 }  // namespace

@@ -96,8 +96,8 @@ constexpr Option kOptionRows[] = {
         "Full contexts that a sequence and its forks have room for; requests of an engine that "
         "run at the same time"),
     WholeRow("cache_tokens", "", kForSequence, 0, kMostWhole, "0",
-             "Tokens of all requests and the prefix cache of an engine together; 0: enough for "
-             "max_sequences contexts"),
+             "Tokens of all requests and the prefix cache of an engine together; 0: what 2 GiB of "
+             "keys and values hold, no more than max_sequences contexts"),
     SwitchRow("prefix_cache", "", kForSequence, "on",
               "An engine keeps what earlier requests have read"),
     SwitchRow("hidden", "", kForSequence, "off",

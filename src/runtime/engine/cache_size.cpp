@@ -9,7 +9,8 @@ Result<int> CacheTokens(const model::ModelConfig& config, int context_length, in
                         std::size_t bytes, model::KvType kv_type) {
   const auto pool = BITTERN_TRY(model::KvPool::Create(config, 1, kv_type));
   const double pages = static_cast<double>(bytes) / static_cast<double>(pool.page_bytes());
-  const double wanted = static_cast<double>(context_length) * max_sequences;
+  const double wanted =
+      static_cast<double>(model::PagesFor(context_length)) * model::kPagePositions * max_sequences;
   const double most = std::min(pages * model::kPagePositions, wanted);
   return std::max(context_length, static_cast<int>(std::min(most, 1e9)));
 }

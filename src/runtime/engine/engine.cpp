@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "runtime/engine/cache_size.hpp"
 #include "runtime/engine/prefix_cache.hpp"
 #include "runtime/execution_resources.hpp"
 #include "runtime/pooled_hidden.hpp"
@@ -341,8 +342,7 @@ std::optional<Error> Engine::Impl::Absorb(Job* job, const Part& part, const Pass
   return std::nullopt;
 }
 
-/// Without cache_tokens there are pages for max_sequences full contexts; the bound of 2^24 pages
-/// keeps the products below in range.
+/// The bound of 2^24 pages keeps products of pages in range.
 Result<Engine> Engine::Create(std::shared_ptr<const LoadedModel> model,
                               const EngineOptions& options) {
   const int limit = model->model.config().context_length;
@@ -356,16 +356,17 @@ Result<Engine> Engine::Create(std::shared_ptr<const LoadedModel> model,
   BITTERN_TRY(check("number of sequences", options.max_sequences, 1, 1 << 20));
   const int context = options.context_length == 0 ? limit : options.context_length;
   const int pages_of_one = model::PagesFor(context);
-  const std::int64_t all = std::int64_t{pages_of_one} * options.max_sequences;
-  if (all > (1 << 24)) {
+  if (std::int64_t{pages_of_one} * options.max_sequences > (1 << 24)) {
     return Fail(ErrorCode::kOutOfMemory, fmt::format("{} sequences of {} tokens are too many",
                                                      options.max_sequences, context));
   }
-  int num_pages = static_cast<int>(all);
-  if (options.cache_tokens != 0) {
-    BITTERN_TRY(check("cache tokens", options.cache_tokens, context, INT32_MAX));
-    num_pages = model::PagesFor(options.cache_tokens);
+  int cache_tokens = options.cache_tokens;
+  if (cache_tokens == 0) {
+    cache_tokens = BITTERN_TRY(CacheTokens(model->model.config(), context, options.max_sequences,
+                                           kDefaultCacheBytes, options.kv_type));
   }
+  BITTERN_TRY(check("cache tokens", cache_tokens, context, INT32_MAX));
+  const int num_pages = model::PagesFor(cache_tokens);
   const int batch_size =
       std::max(1, static_cast<int>(std::min<std::int64_t>(
                       options.batch_size, std::int64_t{context} * options.max_sequences)));

@@ -23,11 +23,14 @@
 
 namespace bittern::runtime {
 
+/// Memory for keys and values, as it is used, unless a caller says how much.
+inline constexpr std::size_t kDefaultCacheBytes = std::size_t{2} << 30;
+
 struct EngineOptions {
   int max_sequences = 8;   ///< running at the same time, >= 1; more wait
   int context_length = 0;  ///< tokens of a sequence at most; 0: the model's own limit
-  int cache_tokens = 0;    ///< positions of all sequences and the prefix cache together; 0: enough
-                           ///< for max_sequences full contexts. At least one context.
+  int cache_tokens = 0;    ///< positions of all sequences and the prefix cache together, at least
+                           ///< one context; 0: what kDefaultCacheBytes hold (CacheTokens)
   model::KvType kv_type = model::KvType::kF16;
   int batch_size = 512;                                ///< tokens of a step at most, >= 1
   int num_threads = 0;                                 ///< 0: DefaultThreadCount()

@@ -513,5 +513,22 @@ TEST(Engine, RefusesWhatItCannotRun) {
   EXPECT_FALSE(Engine::Create(model, {.context_length = 300, .cache_tokens = 299}).has_value());
 }
 
+/// Positions of an engine for `sequences` contexts that was told nothing of its cache.
+std::int64_t PositionsOf(const std::shared_ptr<const LoadedModel>& model, int sequences) {
+  auto engine = Engine::Create(model, {.max_sequences = sequences, .num_threads = 1});
+  EXPECT_TRUE(engine.has_value());
+  return engine ? std::int64_t{engine->stats().pages} * model::kPagePositions : 0;
+}
+
+TEST(Engine, TakesTwoGiBOfKeysAndValuesUnlessToldMore) {
+  const auto model = MakeModel(kPlain, nullptr);
+  const auto one = model::KvPool::Create(model->model.config(), 1, model::KvType::kF16);
+  const auto most = static_cast<std::int64_t>(kDefaultCacheBytes / one->page_bytes());
+  const std::int64_t needed = model::PagesFor(kContext) * std::int64_t{model::kPagePositions};
+  EXPECT_EQ(PositionsOf(model, 3), 3 * needed);
+  const auto too_many = static_cast<int>(2 * most * model::kPagePositions / kContext);
+  EXPECT_EQ(PositionsOf(model, too_many), most * model::kPagePositions);
+}
+
 }  // namespace
 }  // namespace bittern::runtime
