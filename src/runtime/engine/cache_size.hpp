@@ -12,6 +12,9 @@
 
 namespace bittern::runtime {
 
+/// Memory for keys and values, as it is used, unless a caller says how much.
+inline constexpr std::size_t kDefaultCacheBytes = std::size_t{2} << 30;
+
 /// EngineOptions::cache_tokens for so many bytes: no more than all sequences can use, and one
 /// context at least. Error kOutOfMemory: not even one page.
 [[nodiscard]] Result<int> CacheTokens(const model::ModelConfig& config, int context_length,

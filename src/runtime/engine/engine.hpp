@@ -23,9 +23,6 @@
 
 namespace bittern::runtime {
 
-/// Memory for keys and values, as it is used, unless a caller says how much.
-inline constexpr std::size_t kDefaultCacheBytes = std::size_t{2} << 30;
-
 struct EngineOptions {
   int max_sequences = 8;   ///< running at the same time, >= 1; more wait
   int context_length = 0;  ///< tokens of a sequence at most; 0: the model's own limit

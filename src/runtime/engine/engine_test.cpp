@@ -15,6 +15,7 @@
 #include "model/small_model_for_test.hpp"
 #include "model/trace.hpp"
 #include "quant/ternary_codec.hpp"
+#include "runtime/engine/cache_size.hpp"
 #include "runtime/session.hpp"
 
 namespace bittern::runtime {
