@@ -284,6 +284,15 @@ check_mpi() {
     build/mpi/apps/cli/bittern-mpi models/kjv-5m-i2s.gguf
 }
 
+# The wheels before auditwheel; where tools/release.sh has made them.
+check_wheels() {
+  if ! compgen -G 'dist/bittern-*linux*.whl' > /dev/null; then
+    printf '== wheels for Linux SKIPPED: tools/release.sh, with their names of --list, first\n'
+    return
+  fi
+  step "wheels for Linux (auditwheel)" tests/pypi_wheels/run.sh dist
+}
+
 # The npm package in the Node.js of all systems that run here; where tools/release.sh has made it.
 check_npm_systems() {
   if ! compgen -G 'dist/bittern-*.tgz' > /dev/null; then

@@ -403,7 +403,8 @@ BITTERN_API bittern_status bittern_sampler_sample(bittern_sampler* sampler, cons
  * (bittern_engine_start), or its callers do: bittern_engine_step a part, bittern_engine_run all.
  *
  * Settings (kind "sequence"): context_length, kv_type, batch_size, threads, max_sequences,
- * cache_tokens, prefix_cache.
+ * cache_tokens, prefix_cache. Keys and values take memory as they come: 2 GiB at most or one full
+ * context, where that is more, unless cache_tokens says otherwise; requests that find no room wait.
  *
  * Threads: any. Submit and cancel may be called while another thread steps, and from inside
  * callbacks; they take effect with the next step. Steps of several threads wait for each other.

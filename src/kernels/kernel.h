@@ -81,7 +81,7 @@ struct Tile16Ops {
   /// the high ones.
   void (*gemv_grouped)(const GroupedArgs* args);
 
-  /// The same for every token; weights are unpacked once for all of them.
+  /// The same for every token; weights are unpacked once for several of them.
   void (*gemm_grouped)(const GroupedGemmArgs* args);
 };
 

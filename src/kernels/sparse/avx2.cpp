@@ -144,7 +144,7 @@ inline void AddChunk(const Chunk& chunk, size_t left, size_t num_panels, int32_t
 }
 
 constexpr SparseOps kOps = {GemvRows,   OrderActs,      SumColumns, FindNonzero, FindPositive,
-                            TileOfRows, TilesOfColumns, 1.35f,      2.1f};
+                            TileOfRows, TilesOfColumns, 1.45f,      2.4f};
 
 }  // namespace
 

@@ -15,7 +15,6 @@ namespace {
 
 constexpr size_t kRows = 16, kSteps = 8, kStepBytes = 64, kBlockBytes = 512, kBlock = 128;
 constexpr size_t kPrefetchBytes = 2048;
-constexpr size_t kGroupOfFields = 32;  // columns between neighbouring fields of a byte
 
 inline __m256i Load(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
 inline void Store(void* p, __m256i v) { _mm256_storeu_si256(static_cast<__m256i*>(p), v); }
@@ -69,40 +68,48 @@ void GemvOne(const uint8_t* tiles, size_t num_tiles, size_t num_blocks, const in
   }
 }
 
-/// A step of a tile against a step of kTokens vectors: weights are unpacked once for all of them,
-/// and a broadcast serves all sixteen rows.
-template <size_t kTokens>
-[[gnu::always_inline]] inline void AddStepOfFew(const uint8_t* q, const int8_t* const acts[kTokens],
-                                                size_t at, __m256i narrow[kTokens][2]) {
-  const __m256i bytes[2] = {Load(q), Load(q + 32)};
-  Unroll<4>(BITTERN_STEP(field) {
-    constexpr int kShift = 6 - 2 * static_cast<int>(field.value);
-    const __m256i mask = _mm256_set1_epi8(3);
-    const __m256i first = _mm256_and_si256(_mm256_srli_epi16(bytes[0], kShift), mask);
-    const __m256i last = _mm256_and_si256(_mm256_srli_epi16(bytes[1], kShift), mask);
-    Unroll<kTokens>(BITTERN_STEP(token) {
-      const __m256i act = Broadcast4(acts[token.value] + at + kGroupOfFields * field.value);
-      __m256i* sums = narrow[token.value];
-      sums[0] = AddProducts(sums[0], first, act);
-      sums[1] = AddProducts(sums[1], last, act);
-      asm("" : "+x"(sums[0]), "+x"(sums[1]));  // gcc 12 adds in another order and spills sums else
-    });
+/// One field of a step of a tile, whose 64 bytes are in two registers, times four activations of
+/// each of kTokens vectors: a weight is unpacked once for all of them, and a broadcast serves all
+/// sixteen rows. at: of these activations in a vector's own memory.
+template <size_t kTokens, int kShift>
+[[gnu::always_inline]] inline void AddField(const __m256i bytes[2], const int8_t* const* acts,
+                                            size_t at, __m256i narrow[kTokens][2]) {
+  const __m256i mask = _mm256_set1_epi8(3);
+  const __m256i first = _mm256_and_si256(_mm256_srli_epi16(bytes[0], kShift), mask);
+  const __m256i last = _mm256_and_si256(_mm256_srli_epi16(bytes[1], kShift), mask);
+  Unroll<kTokens>(BITTERN_STEP(token) {
+    const __m256i act = Broadcast4(acts[token.value] + at);
+    __m256i* sums = narrow[token.value];
+    sums[0] = AddProducts(sums[0], first, act);
+    sums[1] = AddProducts(sums[1], last, act);
+    asm("" : "+x"(sums[0]), "+x"(sums[1]));  // gcc 12 adds in another order and spills sums else
   });
 }
 
-/// One tile times kTokens vectors; out: of the first of them. Eight int16 sums, two registers of
-/// weights, two of codes, a broadcast and a product are what sixteen registers hold, so the int32
-/// sums stay in memory.
-template <size_t kTokens>
-void MultiplyFew(const FewArgs& args, const uint8_t* tile, size_t first_token, int32_t* out) {
+/// Vectors, whose groups of four activations lie kStride bytes apart, and where their sums go.
+template <size_t kTokens, size_t kStride>
+struct Vectors {
   const int8_t* acts[kTokens];
+  const int32_t* act_sums;
+  int32_t* out;
+  size_t out_stride;
+};
+
+/// One tile times kTokens vectors. Eight int16 sums, two registers of weights, two of codes, a
+/// broadcast and a product are what sixteen registers hold, so the int32 sums stay in memory.
+template <size_t kTokens, size_t kStride>
+void MultiplyTile(const uint8_t* tile, size_t num_blocks,
+                  const Vectors<kTokens, kStride>& vectors) {
+  const int8_t* const* acts = vectors.acts;
+  const int32_t* act_sums = vectors.act_sums;
+  int32_t* out = vectors.out;
+  const size_t out_stride = vectors.out_stride;
   Unroll<kTokens>(BITTERN_STEP(token) {
-    acts[token.value] = args.acts + (first_token + token.value) * args.act_stride;
-    const __m256i start = _mm256_set1_epi32(-args.act_sums[first_token + token.value]);
-    Store(out + token.value * args.out_stride, start);
-    Store(out + token.value * args.out_stride + 8, start);
+    const __m256i start = _mm256_set1_epi32(-act_sums[token.value]);
+    Store(out + token.value * out_stride, start);
+    Store(out + token.value * out_stride + 8, start);
   });
-  for (size_t b = 0; b < args.num_blocks; ++b, tile += kBlockBytes) {
+  for (size_t b = 0; b < num_blocks; ++b, tile += kBlockBytes) {
     __m256i narrow[kTokens][2];
     Unroll<kTokens>(BITTERN_STEP(token) {
       narrow[token.value][0] = narrow[token.value][1] = _mm256_setzero_si256();
@@ -110,14 +117,29 @@ void MultiplyFew(const FewArgs& args, const uint8_t* tile, size_t first_token, i
     for (size_t step = 0; step < kSteps; ++step) {
       const uint8_t* q = tile + step * kStepBytes;
       _mm_prefetch(reinterpret_cast<const char*>(q + kPrefetchBytes), _MM_HINT_T0);
-      AddStepOfFew<kTokens>(q, acts, b * kBlock + 4 * step, narrow);
+      const __m256i bytes[2] = {Load(q), Load(q + 32)};
+      const size_t at = (b * (kBlock / 4) + step) * kStride;
+      Unroll<4>(BITTERN_STEP(field) {
+        constexpr int kShift = 6 - 2 * static_cast<int>(field.value);
+        AddField<kTokens, kShift>(bytes, acts, at + field.value * kSteps * kStride, narrow);
+      });
     }
     Unroll<kTokens>(BITTERN_STEP(token) {
-      int32_t* sums = out + token.value * args.out_stride;
+      int32_t* sums = out + token.value * out_stride;
       Store(sums, Widen(Load(sums), narrow[token.value][0]));
       Store(sums + 8, Widen(Load(sums + 8), narrow[token.value][1]));
     });
   }
+}
+
+/// One tile times kTokens vectors, rows of their own; out: of the first of them.
+template <size_t kTokens>
+void MultiplyFew(const FewArgs& args, const uint8_t* tile, size_t first_token, int32_t* out) {
+  Vectors<kTokens, 4> vectors = {{}, args.act_sums + first_token, out, args.out_stride};
+  Unroll<kTokens>(BITTERN_STEP(token) {
+    vectors.acts[token.value] = args.acts + (first_token + token.value) * args.act_stride;
+  });
+  MultiplyTile(tile, args.num_blocks, vectors);
 }
 
 }  // namespace
@@ -128,65 +150,13 @@ void MultiplyFew(const FewArgs& args, const uint8_t* tile, size_t first_token, i
 namespace bittern::kernels {
 namespace {
 
-/// Spreads the fields of one tile into bytes 0..3: [column / 4][16 rows x 4 columns].
-void Decode(const uint8_t* tile, size_t num_blocks, uint8_t* codes) {
-  const __m256i mask = _mm256_set1_epi8(3);
-  constexpr size_t kField = kSteps * kStepBytes;
-  for (size_t b = 0; b < num_blocks; ++b) {
-    uint8_t* out = codes + b * 4 * kField;
-    for (size_t i = 0; i < kField; i += 32) {
-      const __m256i bytes = Load(tile + b * kBlockBytes + i);
-      Store(out + i, _mm256_and_si256(_mm256_srli_epi16(bytes, 6), mask));
-      Store(out + kField + i, _mm256_and_si256(_mm256_srli_epi16(bytes, 4), mask));
-      Store(out + 2 * kField + i, _mm256_and_si256(_mm256_srli_epi16(bytes, 2), mask));
-      Store(out + 3 * kField + i, _mm256_and_si256(bytes, mask));
-    }
-  }
-}
-
-/// Adds a block of columns of one tile, times kTokens tokens, to out. Eight int16 sums, two
-/// registers of codes, a broadcast and its products are what sixteen registers hold: the int32 sums
-/// stay in memory (with them gcc 12 spilled a sum of the inner loop, at three times the time).
+/// One tile times kTokens neighbours of a panel.
 template <size_t kTokens>
-inline void MultiplyBlock(const uint8_t* codes, const int8_t* panel, int32_t* out,
-                          size_t out_stride) {
-  __m256i narrow[kTokens][2];
-  Unroll<kTokens>(BITTERN_STEP(token) {
-    narrow[token.value][0] = narrow[token.value][1] = _mm256_setzero_si256();
-  });
-  for (size_t g = 0; g < kBlock / 4; ++g) {
-    const __m256i first = Load(codes), last = Load(codes + 32);
-    Unroll<kTokens>(BITTERN_STEP(token) {
-      const __m256i a = Broadcast4(panel + token.value * 4);
-      narrow[token.value][0] = AddProducts(narrow[token.value][0], first, a);
-      narrow[token.value][1] = AddProducts(narrow[token.value][1], last, a);
-      // Each sum keeps its register: gcc 12 moves all eight in every round otherwise.
-      asm("" : "+x"(narrow[token.value][0]), "+x"(narrow[token.value][1]));
-    });
-    codes += kStepBytes;
-    panel += 4 * kPanelTokens;
-  }
-  Unroll<kTokens>(BITTERN_STEP(token) {
-    int32_t* sums = out + token.value * out_stride;
-    Store(sums, Widen(Load(sums), narrow[token.value][0]));
-    Store(sums + 8, Widen(Load(sums + 8), narrow[token.value][1]));
-  });
-}
-
-/// One tile times up to four tokens.
-template <size_t kTokens>
-void Multiply(const uint8_t* codes, size_t num_blocks, const int8_t* panel, const int32_t* act_sums,
+void Multiply(const uint8_t* tile, size_t num_blocks, const int8_t* panel, const int32_t* act_sums,
               int32_t* out, size_t out_stride) {
-  Unroll<kTokens>(BITTERN_STEP(token) {
-    const __m256i start = _mm256_set1_epi32(-act_sums[token.value]);
-    Store(out + token.value * out_stride, start);
-    Store(out + token.value * out_stride + 8, start);
-  });
-  for (size_t b = 0; b < num_blocks; ++b) {
-    MultiplyBlock<kTokens>(codes, panel, out, out_stride);
-    codes += kBlock / 4 * kStepBytes;
-    panel += kBlock * kPanelTokens;
-  }
+  Vectors<kTokens, 4 * kPanelTokens> vectors = {{}, act_sums, out, out_stride};
+  Unroll<kTokens>(BITTERN_STEP(token) { vectors.acts[token.value] = panel + token.value * 4; });
+  MultiplyTile(tile, num_blocks, vectors);
 }
 
 using MultiplyFn = void (*)(const uint8_t*, size_t, const int8_t*, const int32_t*, int32_t*,
@@ -195,17 +165,19 @@ constexpr size_t kTokensAtOnce = 4;
 constexpr MultiplyFn kMultiply[kTokensAtOnce] = {Multiply<1>, Multiply<2>, Multiply<3>,
                                                  Multiply<4>};
 
+/// A tile is unpacked in registers, again for every four tokens: spread into bytes in memory it
+/// would leave the first-level cache (docs/performance-log.md, "A few sequences").
 void Gemm(const uint8_t* tiles, size_t num_tiles, size_t num_blocks, const int8_t* panels,
           const int32_t* act_sums, size_t num_tokens, int32_t* out, size_t out_stride,
-          uint8_t* scratch) {
+          uint8_t* /*scratch*/) {
   for (size_t t = 0; t < num_tiles; ++t) {
-    Decode(tiles + t * num_blocks * kBlockBytes, num_blocks, scratch);
+    const uint8_t* tile = tiles + t * num_blocks * kBlockBytes;
     for (size_t token = 0; token < num_tokens; token += kTokensAtOnce) {
       const size_t left = num_tokens - token;
       const size_t count = left < kTokensAtOnce ? left : kTokensAtOnce;
       const int8_t* panel = panels + token / kPanelTokens * kPanelTokens * num_blocks * kBlock +
                             token % kPanelTokens * 4;
-      kMultiply[count - 1](scratch, num_blocks, panel, act_sums + token,
+      kMultiply[count - 1](tile, num_blocks, panel, act_sums + token,
                            out + token * out_stride + t * kRows, out_stride);
     }
   }
@@ -299,60 +271,71 @@ void GemvGrouped(const GroupedArgs* g) {
   GemvDigits<2>(g, digits);
 }
 
-/// One decoded tile times kTokens tokens. A group's sums fill the registers as in MultiplyBlock, so
-/// the rows' floats stay in memory.
+/// A block of one tile times kTokens tokens: its two groups one after the other, since a group's
+/// sums fill the registers as in MultiplyTile; the rows' floats stay in memory. at: of the block's
+/// activations. scales: of its first group; those of the second are `second` further.
 template <size_t kTokens>
-void MultiplyGrouped(const GroupedGemmArgs* g, const float* scales, const GroupedToken* tokens,
-                     size_t first_row) {
-  const uint8_t* codes = g->scratch;
-  const size_t step = g->act_stride, second = (g->scales_per_block - 1) * kRows;
+inline void AddBlockGrouped(const GroupedGemmArgs* g, const uint8_t* tile, size_t b,
+                            const int8_t* const* acts, const float* scales, size_t second,
+                            const GroupedToken* tokens, size_t first_row) {
+  const size_t stride = g->act_stride;
+  Unroll<2>(BITTERN_STEP(group) {
+    constexpr int kShift = 6 - 4 * static_cast<int>(group.value);
+    __m256i narrow[kTokens][2];
+    Unroll<kTokens>(BITTERN_STEP(token) {
+      narrow[token.value][0] = narrow[token.value][1] = _mm256_setzero_si256();
+    });
+    size_t at = (b * (kBlock / 4) + 2 * group.value * kSteps) * stride;
+    for (size_t step = 0; step < kSteps; ++step, at += stride) {
+      const uint8_t* q = tile + step * kStepBytes;
+      _mm_prefetch(reinterpret_cast<const char*>(q + kPrefetchBytes), _MM_HINT_T0);
+      const __m256i bytes[2] = {Load(q), Load(q + 32)};
+      AddField<kTokens, kShift>(bytes, acts, at, narrow);
+      AddField<kTokens, kShift - 2>(bytes, acts, at + kSteps * stride, narrow);
+    }
+    Unroll<kTokens>(BITTERN_STEP(token) {
+      const GroupedToken& of = tokens[token.value];
+      Unroll<2>(BITTERN_STEP(half) {
+        float* out = of.out + first_row + 8 * half.value;
+        const float* of_rows = scales + group.value * second + 8 * half.value;
+        const size_t i = 2 * b + group.value;
+        _mm256_storeu_ps(out, AddGroup(_mm256_loadu_ps(out), narrow[token.value][half.value],
+                                       of.act_sums[i], of_rows, of.act_scales[i]));
+      });
+    });
+  });
+}
+
+/// One tile times kTokens tokens. scales: of its first block.
+template <size_t kTokens>
+void MultiplyGrouped(const GroupedGemmArgs* g, const uint8_t* tile, const float* scales,
+                     const GroupedToken* tokens, size_t first_row) {
+  const size_t second = (g->scales_per_block - 1) * kRows;
   const int8_t* acts[kTokens];
-  size_t at = 0;  // in each of them
   Unroll<kTokens>(BITTERN_STEP(token) {
     acts[token.value] = tokens[token.value].act;
     float* out = tokens[token.value].out + first_row;
     _mm256_storeu_ps(out, _mm256_setzero_ps());
     _mm256_storeu_ps(out + 8, _mm256_setzero_ps());
   });
-  for (size_t group = 0; group < 2 * g->num_blocks; ++group) {
-    __m256i narrow[kTokens][2];
-    Unroll<kTokens>(BITTERN_STEP(token) {
-      narrow[token.value][0] = narrow[token.value][1] = _mm256_setzero_si256();
-    });
-    for (size_t i = 0; i < kGroupCols / 4; ++i, codes += kStepBytes, at += step) {
-      const __m256i first = Load(codes), last = Load(codes + 32);
-      Unroll<kTokens>(BITTERN_STEP(token) {
-        const __m256i a = Broadcast4(acts[token.value] + at);
-        narrow[token.value][0] = AddProducts(narrow[token.value][0], first, a);
-        narrow[token.value][1] = AddProducts(narrow[token.value][1], last, a);
-        asm("" : "+x"(narrow[token.value][0]), "+x"(narrow[token.value][1]));
-      });
-    }
-    const float* of_group = scales + group / 2 * (kRows + second) + group % 2 * second;
-    Unroll<kTokens>(BITTERN_STEP(token) {
-      const GroupedToken& of = tokens[token.value];
-      Unroll<2>(BITTERN_STEP(half) {
-        float* out = of.out + first_row + 8 * half.value;
-        _mm256_storeu_ps(
-            out, AddGroup(_mm256_loadu_ps(out), narrow[token.value][half.value], of.act_sums[group],
-                          of_group + 8 * half.value, of.act_scales[group]));
-      });
-    });
+  for (size_t b = 0; b < g->num_blocks; ++b, tile += kBlockBytes, scales += kRows + second) {
+    AddBlockGrouped<kTokens>(g, tile, b, acts, scales, second, tokens, first_row);
   }
 }
 
-using GroupedFn = void (*)(const GroupedGemmArgs*, const float*, const GroupedToken*, size_t);
+using GroupedFn = void (*)(const GroupedGemmArgs*, const uint8_t*, const float*,
+                           const GroupedToken*, size_t);
 constexpr GroupedFn kMultiplyGrouped[kTokensAtOnce] = {MultiplyGrouped<1>, MultiplyGrouped<2>,
                                                        MultiplyGrouped<3>, MultiplyGrouped<4>};
 
 void GemmGrouped(const GroupedGemmArgs* g) {
   for (size_t t = 0; t < g->num_tiles; ++t) {
     const size_t block = t * g->num_blocks;
-    Decode(g->tiles + block * kBlockBytes, g->num_blocks, g->scratch);
     for (size_t token = 0; token < g->num_tokens; token += kTokensAtOnce) {
       const size_t left = g->num_tokens - token;
       const size_t count = left < kTokensAtOnce ? left : kTokensAtOnce;
-      kMultiplyGrouped[count - 1](g, g->weight_scales + block * g->scales_per_block * kRows,
+      kMultiplyGrouped[count - 1](g, g->tiles + block * kBlockBytes,
+                                  g->weight_scales + block * g->scales_per_block * kRows,
                                   g->tokens + token, t * kRows);
     }
   }

@@ -12,7 +12,7 @@
 namespace bittern::kernels {
 namespace {
 
-constexpr VlutOps kOps = {.gemm = GemmBy<Lanes16>, .gain = 2.0f};
+constexpr VlutOps kOps = {.gemm = GemmBy<Lanes16>, .gain = 1.3f};
 
 }  // namespace
 

@@ -94,7 +94,7 @@ BatchKernelChoice ChooseBatchKernel(std::uint64_t ternary_bytes, const kernels::
     return {gain, fmt::format("{}: {:.2f} times as fast as a rule", of, gain)};
   }
   // The number counts the versions of the kernels that were measured, and the ways to measure.
-  const std::string machine = fmt::format("{}, {} threads, {}, 3", CpuName(), pool.size(), of);
+  const std::string machine = fmt::format("{}, {} threads, {}, 4", CpuName(), pool.size(), of);
   const auto known = cache.Find(machine);
   const auto gain = known ? Result<double>(*known) : MeasureVlutGain(pool, kernels);
   if (!gain) return {0, "no memory to measure others"};
