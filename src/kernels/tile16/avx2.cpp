@@ -68,9 +68,9 @@ void GemvOne(const uint8_t* tiles, size_t num_tiles, size_t num_blocks, const in
   }
 }
 
-/// One field of a step of a tile, whose 64 bytes are in two registers, times four activations of
-/// each of kTokens vectors: a weight is unpacked once for all of them, and a broadcast serves all
-/// sixteen rows. at: of these activations in a vector's own memory.
+/// Multiplies one field of a step by four activations of each of kTokens vectors. bytes: the step's
+/// 64, rows 0-7 and rows 8-15. A weight is unpacked once for all vectors, and a broadcast serves
+/// all sixteen rows. at: where the activations lie in each vector.
 template <size_t kTokens, int kShift>
 [[gnu::always_inline]] inline void AddField(const __m256i bytes[2], const int8_t* const* acts,
                                             size_t at, __m256i narrow[kTokens][2]) {
@@ -271,9 +271,9 @@ void GemvGrouped(const GroupedArgs* g) {
   GemvDigits<2>(g, digits);
 }
 
-/// A block of one tile times kTokens tokens: its two groups one after the other, since a group's
-/// sums fill the registers as in MultiplyTile; the rows' floats stay in memory. at: of the block's
-/// activations. scales: of its first group; those of the second are `second` further.
+/// Adds block b of a tile times kTokens tokens. The block's two groups take turns, because the sums
+/// of one fill the registers as in MultiplyTile. The rows' floats stay in memory. scales: of the
+/// first group; those of the second group are `second` further.
 template <size_t kTokens>
 inline void AddBlockGrouped(const GroupedGemmArgs* g, const uint8_t* tile, size_t b,
                             const int8_t* const* acts, const float* scales, size_t second,

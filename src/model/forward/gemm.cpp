@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batches of more than a few tokens. One of two kernels takes all tokens at once:
-//   multiply-adds (Tile16Ops::gemm) take two tiles of 16 rows, and unpack a weight once for four
-//   tokens or for all;
+//   multiply-adds (Tile16Ops::gemm) take two tiles of 16 rows; a weight is unpacked once for
+//   several tokens;
 //   tables across tokens (VlutOps::gemm) take 32 tokens and up to 1,792 rows, because every row
 //   shares the cost of the tables.
 // Both sums are exact, so the choice changes speed only. Layouts that are not Tile16 are turned
