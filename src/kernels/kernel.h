@@ -208,6 +208,23 @@ struct RowArgs {
   int32_t* out;       ///< [count]: sum over c of (code - 1) * act[c], of row live[i]
 };
 
+/// A few int8 vectors, each times rows of a ternary matrix that it has chosen.
+struct SharedRowArgs {
+  const uint8_t* rows;  ///< num_blocks * 32 bytes each
+  size_t num_blocks;
+  const uint32_t* live;          ///< [count]: numbers of rows that some vector has chosen
+  const uint8_t* vectors;        ///< [count][kRowVectors]: the vectors that chose row live[i]
+  const uint8_t* vector_counts;  ///< [count]: how many these are, at most kRowVectors
+  size_t count;
+  const int8_t* acts;  ///< as SparseOps::order_acts leaves them, act_stride bytes apart
+  size_t act_stride;
+  const int32_t* act_sums;  ///< their sums
+  From from;                ///< where the rows are
+  int32_t* out;  ///< [vector][row], vectors out_stride apart: as RowArgs::out, of each row
+                 ///< and vector that is told; others are left alone
+  size_t out_stride;
+};
+
 /// A few int8 vectors times chosen columns of a ternary matrix.
 struct ColumnArgs {
   const uint8_t* columns;  ///< num_panels * 64 bytes each
@@ -226,6 +243,7 @@ struct SparseOps {
   void (*gemv_rows)(const RowArgs* args);
   /// A vector for gemv_rows. act: num_blocks * 128 bytes; ordered: OrderedActs(num_blocks).
   void (*order_acts)(const int8_t* act, size_t num_blocks, int8_t* ordered);
+  void (*gemv_shared_rows)(const SharedRowArgs* args);
   void (*gemv_columns)(const ColumnArgs* args);
   /// Numbers of the elements of x[size] that are not zero, ascending; how many. found: [size + 16],
   /// what follows them is overwritten too.
@@ -241,6 +259,8 @@ struct SparseOps {
   /// in the cache, beside one of Tile16Ops::gemm (kernels_bench: rows_in_cache, panel, gemm/512). A
   /// batch leaves zeros out where that is the faster way.
   float row_cost, column_cost;
+  /// Whether gemv_shared_rows is faster than gemv_rows of each vector.
+  bool shares_rows;
 };
 
 /// The type of a KV cache's elements.

@@ -113,6 +113,61 @@ class Sparse : public testing::TestWithParam<const KernelInfo*> {
     }
   }
 
+  /// Rows of several vectors, each chosen by about density / 8 of them, as gemv_rows gives them.
+  void CheckSharedRows(const Matrix& m, const std::vector<std::int8_t>& acts, unsigned density,
+                       std::mt19937* rng) {
+    const std::size_t vectors = acts.size() / m.cols, num_blocks = m.padded_cols() / kTileBlock;
+    const std::size_t stride = OrderedActs(num_blocks);
+    std::vector<std::uint32_t> live;
+    std::vector<std::uint8_t> chosen, counts;
+    for (std::size_t r = 0; r < m.rows; ++r) {
+      std::vector<std::uint8_t> own;
+      for (std::size_t v = 0; v < vectors; ++v) {
+        if ((*rng)() % 8 < density) own.push_back(static_cast<std::uint8_t>(v));
+      }
+      if (own.empty()) continue;
+      live.push_back(static_cast<std::uint32_t>(r));
+      counts.push_back(static_cast<std::uint8_t>(own.size()));
+      own.resize(kRowVectors);
+      chosen.insert(chosen.end(), own.begin(), own.end());
+    }
+    GuardedRows<std::uint8_t> rows(m.Rows());
+    GuardedBuffer<std::int8_t> ordered(vectors * stride);
+    std::vector<std::int32_t> act_sums;
+    for (std::size_t v = 0; v < vectors; ++v) {
+      std::vector<std::int8_t> act(m.padded_cols());
+      std::copy_n(acts.data() + v * m.cols, m.cols, act.data());
+      act_sums.push_back(std::accumulate(act.begin(), act.end(), std::int32_t{0}));
+      GetParam()->sparse->order_acts(act.data(), num_blocks, ordered.data() + v * stride);
+    }
+    for (const From from : {From::kMemory, From::kBoth, From::kCache}) {
+      constexpr std::int32_t kUntouched = 0x5a5a5a5a;
+      GuardedBuffer<std::int32_t> out(vectors * m.rows);
+      std::fill_n(out.data(), out.size(), kUntouched);
+      const SharedRowArgs args{rows.data(),     num_blocks,  live.data(),    chosen.data(),
+                               counts.data(),   live.size(), ordered.data(), stride,
+                               act_sums.data(), from,        out.data(),     m.rows};
+      GetParam()->sparse->gemv_shared_rows(&args);
+      std::vector<std::int32_t> expected(out.size(), kUntouched);
+      for (std::size_t i = 0; i < live.size(); ++i) {
+        for (std::size_t k = 0; k < counts[i]; ++k) {
+          const std::size_t v = chosen[i * kRowVectors + k];
+          const RowArgs one{rows.data(),
+                            num_blocks,
+                            &live[i],
+                            1,
+                            ordered.data() + v * stride,
+                            act_sums[v],
+                            from,
+                            &expected[v * m.rows + live[i]]};
+          GetParam()->sparse->gemv_rows(&one);
+        }
+      }
+      ASSERT_TRUE(std::equal(expected.begin(), expected.end(), out.data()))
+          << m.cols << " columns, " << vectors << " vectors";
+    }
+  }
+
   /// acts: of every token, one after the other; a column is live where any is not zero.
   void CheckColumns(const Matrix& m, const std::vector<std::int8_t>& acts) {
     const std::size_t tokens = acts.size() / m.cols;
@@ -150,6 +205,21 @@ TEST_P(Sparse, IsExactOnRandomAndExtremeInputs) {
           const auto act = Acts(cols, density, value, &rng);
           CheckRows(m, act, density, &rng);
           CheckColumns(m, act);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Sparse, SharedRowsAreThoseOfEachVector) {
+  std::mt19937 rng(9);
+  for (const std::size_t cols : {4u, 100u, 640u, 2560u, 6912u, 16512u}) {
+    for (const int code : {-1, 2}) {
+      const Matrix m(70, cols, code, &rng);
+      for (std::size_t vectors = 1; vectors <= kRowVectors; ++vectors) {
+        for (const int value : {1000, 127, -128}) {
+          const auto acts = Acts(vectors * cols, 8, value, &rng);
+          for (const unsigned density : {0u, 1u, 4u, 8u}) CheckSharedRows(m, acts, density, &rng);
         }
       }
     }

@@ -71,10 +71,46 @@ inline void MultiplyRows(const uint8_t* const rows[kRows], const uint8_t* const 
   Unroll<kRows>(BITTERN_STEP(r) { out[r.value] = Sum(wide[r.value]) - act_sum; });
 }
 
+constexpr size_t kVectorsAtOnce = 8;
+
+/// One row times several vectors: its codes are unpacked once for all of them. Their int16 sums are
+/// in registers, the int32 sums in memory.
+template <size_t kVectors, From kFrom>
+inline void MultiplyShared(const uint8_t* row, const uint8_t* ahead, size_t num_blocks,
+                           const int8_t* const* acts, const int32_t* act_sums, int32_t* out) {
+  constexpr size_t kBlocksAtOnce = 2 * kLinesAtOnce;
+  __m256i wide[kVectors], narrow[kVectors];
+  Unroll<kVectors>(BITTERN_STEP(v) { wide[v.value] = _mm256_setzero_si256(); });
+  for (size_t b = 0; b < num_blocks;) {
+    Unroll<kVectors>(BITTERN_STEP(v) { narrow[v.value] = _mm256_setzero_si256(); });
+    const size_t end = b + kBlocksAtOnce < num_blocks ? b + kBlocksAtOnce : num_blocks;
+    for (; b < end; ++b) {
+      if (kFrom != From::kCache) PrefetchJump(ahead + b * 32);
+      const __m256i bytes = Load(row + b * 32);
+      Unroll<4>(BITTERN_STEP(f) {
+        const __m256i codes = Field(bytes, 6 - 2 * static_cast<int>(f.value));
+        Unroll<kVectors>(BITTERN_STEP(v) {
+          const __m256i act = Load(acts[v.value] + b * 128 + 32 * f.value);
+          narrow[v.value] = _mm256_add_epi16(narrow[v.value], _mm256_maddubs_epi16(codes, act));
+          asm("" : "+x"(narrow[v.value]));  // gcc 12 adds in another order and spills sums else
+        });
+      });
+    }
+    Unroll<kVectors>(BITTERN_STEP(v) {
+      const __m256i widened = _mm256_madd_epi16(narrow[v.value], _mm256_set1_epi16(1));
+      wide[v.value] = _mm256_add_epi32(wide[v.value], widened);
+    });
+  }
+  Unroll<kVectors>(BITTERN_STEP(v) { out[v.value] = Sum(wide[v.value]) - act_sums[v.value]; });
+}
+
+#define BITTERN_SHARES_ROWS
+
 }  // namespace
 }  // namespace bittern::kernels
 
 #include "kernels/sparse_rows.inc"
+#include "kernels/sparse_shared_rows.inc"
 
 namespace bittern::kernels {
 namespace {
@@ -143,8 +179,9 @@ inline void AddChunk(const Chunk& chunk, size_t left, size_t num_panels, int32_t
       });
 }
 
-constexpr SparseOps kOps = {GemvRows,   OrderActs,      SumColumns, FindNonzero, FindPositive,
-                            TileOfRows, TilesOfColumns, 1.45f,      2.4f};
+constexpr SparseOps kOps = {GemvRows,    OrderActs,    GemvSharedRows, SumColumns,
+                            FindNonzero, FindPositive, TileOfRows,     TilesOfColumns,
+                            1.45f,       2.4f,         kSharesRows};
 
 }  // namespace
 

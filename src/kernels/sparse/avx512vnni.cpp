@@ -109,11 +109,51 @@ inline void MultiplyRows(const uint8_t* const rows[kRows], const uint8_t* const 
        : MultiplyLines<kRows, kFrom, false>)(rows, ahead, num_blocks, ordered, act_sum, out);
 }
 
+constexpr size_t kVectorsAtOnce = 4;
+
+/// One row of kSingle (one) or more blocks times several vectors: its fields are cut out once for
+/// all of them.
+template <size_t kVectors, From kFrom, bool kSingle>
+inline void MultiplySharedLines(const uint8_t* row, const uint8_t* ahead, size_t num_blocks,
+                                const int8_t* const* acts, const int32_t* act_sums, int32_t* out) {
+  __m512i sums[kVectors][4];
+  Unroll<kVectors * 4>(
+      BITTERN_STEP(i) { sums[i.value / 4][i.value % 4] = _mm512_setzero_si512(); });
+  for (size_t i = 0; i < (num_blocks + 1) / 2; ++i) {
+    const size_t offset = kSingle ? 0 : LineAt(i, num_blocks * 32);
+    if (kFrom != From::kCache) PrefetchJump(ahead + offset);
+    const uint8_t* line = row + offset;
+    const __m512i bytes = kSingle ? _mm512_zextsi256_si512(Load32(line)) : _mm512_loadu_si512(line);
+    Unroll<4>(BITTERN_STEP(f) {
+      const __m512i codes = _mm512_and_si512(bytes, Field(6 - 2 * static_cast<int>(f.value)));
+      Unroll<kVectors>(BITTERN_STEP(v) {
+        __m512i& sum = sums[v.value][f.value];
+        sum = _mm512_dpbusd_epi32(
+            sum, codes, _mm512_loadu_si512(acts[v.value] + i * kLineCols + f.value * kLine));
+        asm("" : "+v"(sum));  // one register, as above
+      });
+    });
+  }
+  Unroll<kVectors>(BITTERN_STEP(v) {
+    out[v.value] = _mm512_reduce_add_epi32(SumOfFields(sums[v.value])) - act_sums[v.value];
+  });
+}
+
+template <size_t kVectors, From kFrom>
+inline void MultiplyShared(const uint8_t* row, const uint8_t* ahead, size_t num_blocks,
+                           const int8_t* const* acts, const int32_t* act_sums, int32_t* out) {
+  (num_blocks == 1
+       ? MultiplySharedLines<kVectors, kFrom, true>
+       : MultiplySharedLines<kVectors, kFrom, false>)(row, ahead, num_blocks, acts, act_sums, out);
+}
+
 }  // namespace
 }  // namespace bittern::kernels
 
 #define BITTERN_ORDERED_ACTS
+#define BITTERN_SHARES_ROWS
 #include "kernels/sparse_rows.inc"
+#include "kernels/sparse_shared_rows.inc"
 
 namespace bittern::kernels {
 namespace {
@@ -304,8 +344,9 @@ size_t FindPositive(const float* x, size_t size, uint32_t first, uint32_t* found
   return count + append(_mm512_maskz_loadu_ps(there, x + i), i, count);
 }
 
-constexpr SparseOps kOps = {GemvRows,   OrderActs,      GemvColumns, FindNonzero, FindPositive,
-                            TileOfRows, TilesOfColumns, 1.35f,       1.4f};
+constexpr SparseOps kOps = {GemvRows,    OrderActs,    GemvSharedRows, GemvColumns,
+                            FindNonzero, FindPositive, TileOfRows,     TilesOfColumns,
+                            1.35f,       1.4f,         kSharesRows};
 
 }  // namespace
 

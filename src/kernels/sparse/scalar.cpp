@@ -19,6 +19,23 @@ void GemvRows(const RowArgs* args) {
   }
 }
 
+void GemvSharedRows(const SharedRowArgs* args) {
+  for (size_t i = 0; i < args->count; ++i) {
+    for (size_t k = 0; k < args->vector_counts[i]; ++k) {
+      const size_t vector = args->vectors[i * kRowVectors + k];
+      const RowArgs one = {.rows = args->rows,
+                           .num_blocks = args->num_blocks,
+                           .live = args->live + i,
+                           .count = 1,
+                           .act = args->acts + vector * args->act_stride,
+                           .act_sum = args->act_sums[vector],
+                           .from = args->from,
+                           .out = args->out + vector * args->out_stride + args->live[i]};
+      GemvRows(&one);
+    }
+  }
+}
+
 void OrderActs(const int8_t* act, size_t num_blocks, int8_t* ordered) {
   for (size_t c = 0; c < num_blocks * 128; ++c) ordered[c] = act[c];
 }
@@ -39,8 +56,9 @@ void GemvColumns(const ColumnArgs* args) {
   }
 }
 
-constexpr SparseOps kOps = {GemvRows,   OrderActs,      GemvColumns, FindNonzero, FindPositive,
-                            TileOfRows, TilesOfColumns, 12.0f,       9.0f};
+constexpr SparseOps kOps = {GemvRows,    OrderActs,    GemvSharedRows, GemvColumns,
+                            FindNonzero, FindPositive, TileOfRows,     TilesOfColumns,
+                            12.0f,       9.0f,         false};
 
 }  // namespace
 

@@ -67,6 +67,7 @@ inline void MultiplyRows(const uint8_t* const rows[kRows], const uint8_t* const 
 }  // namespace bittern::kernels
 
 #include "kernels/sparse_rows.inc"
+#include "kernels/sparse_shared_rows.inc"
 
 namespace bittern::kernels {
 namespace {
@@ -130,8 +131,9 @@ inline void AddChunk(const Chunk& chunk, size_t left, size_t num_panels, int32_t
   }
 }
 
-constexpr SparseOps kOps = {GemvRows,   OrderActs,      SumColumns, FindNonzero, FindPositive,
-                            TileOfRows, TilesOfColumns, 1.3f,       2.0f};
+constexpr SparseOps kOps = {GemvRows,    OrderActs,    GemvSharedRows, SumColumns,
+                            FindNonzero, FindPositive, TileOfRows,     TilesOfColumns,
+                            1.3f,        2.0f,         kSharesRows};
 
 }  // namespace
 
