@@ -208,21 +208,19 @@ struct RowArgs {
   int32_t* out;       ///< [count]: sum over c of (code - 1) * act[c], of row live[i]
 };
 
-/// A few int8 vectors, each times rows of a ternary matrix that it has chosen.
+/// Vectors of SparseOps::gemv_shared_rows at most.
+inline constexpr size_t kRowVectors = 8;
+
+/// A few int8 vectors, each times the rows of a ternary matrix that it has chosen.
 struct SharedRowArgs {
   const uint8_t* rows;  ///< num_blocks * 32 bytes each
-  size_t num_blocks;
-  const uint32_t* live;          ///< [count]: numbers of rows that some vector has chosen
-  const uint8_t* vectors;        ///< [count][kRowVectors]: the vectors that chose row live[i]
-  const uint8_t* vector_counts;  ///< [count]: how many these are, at most kRowVectors
-  size_t count;
-  const int8_t* acts;  ///< as SparseOps::order_acts leaves them, act_stride bytes apart
-  size_t act_stride;
+  size_t num_blocks, num_rows;
+  const uint8_t* chosen;  ///< [num_rows]: bit v of a row is set where vector v has chosen it
+  const int8_t* acts;     ///< vectors as SparseOps::order_acts leaves them, act_stride bytes apart
+  size_t act_stride, out_stride;
   const int32_t* act_sums;  ///< their sums
   From from;                ///< where the rows are
-  int32_t* out;  ///< [vector][row], vectors out_stride apart: as RowArgs::out, of each row
-                 ///< and vector that is told; others are left alone
-  size_t out_stride;
+  int32_t* out;  ///< [vector][row], out_stride apart: as RowArgs::out where chosen, else left alone
 };
 
 /// A few int8 vectors times chosen columns of a ternary matrix.
@@ -259,8 +257,8 @@ struct SparseOps {
   /// in the cache, beside one of Tile16Ops::gemm (kernels_bench: rows_in_cache, panel, gemm/512). A
   /// batch leaves zeros out where that is the faster way.
   float row_cost, column_cost;
-  /// Whether gemv_shared_rows is faster than gemv_rows of each vector.
-  bool shares_rows;
+  /// The most tokens for which gemv_shared_rows is faster than gemv_rows of each; 0: for none.
+  size_t shared_tokens;
 };
 
 /// The type of a KV cache's elements.

@@ -16,7 +16,6 @@ inline constexpr size_t kGroupCols = 64;
 
 inline constexpr size_t kGemmTiles = 2;    ///< row tiles of one gemm call at most
 inline constexpr size_t kPanelTokens = 8;  ///< tokens side by side in a panel of activations
-inline constexpr size_t kRowVectors = 8;   ///< vectors of one call of SparseOps::gemv_shared_rows
 
 /// Tokens of one call of VlutOps.
 inline constexpr size_t kVlutTokens = 32;

@@ -118,18 +118,9 @@ class Sparse : public testing::TestWithParam<const KernelInfo*> {
                        std::mt19937* rng) {
     const std::size_t vectors = acts.size() / m.cols, num_blocks = m.padded_cols() / kTileBlock;
     const std::size_t stride = OrderedActs(num_blocks);
-    std::vector<std::uint32_t> live;
-    std::vector<std::uint8_t> chosen, counts;
-    for (std::size_t r = 0; r < m.rows; ++r) {
-      std::vector<std::uint8_t> own;
-      for (std::size_t v = 0; v < vectors; ++v) {
-        if ((*rng)() % 8 < density) own.push_back(static_cast<std::uint8_t>(v));
-      }
-      if (own.empty()) continue;
-      live.push_back(static_cast<std::uint32_t>(r));
-      counts.push_back(static_cast<std::uint8_t>(own.size()));
-      own.resize(kRowVectors);
-      chosen.insert(chosen.end(), own.begin(), own.end());
+    std::vector<std::uint8_t> chosen(m.rows);
+    for (auto& of_row : chosen) {
+      for (std::size_t v = 0; v < vectors; ++v) of_row |= ((*rng)() % 8 < density ? 1u : 0u) << v;
     }
     GuardedRows<std::uint8_t> rows(m.Rows());
     GuardedBuffer<std::int8_t> ordered(vectors * stride);
@@ -144,22 +135,29 @@ class Sparse : public testing::TestWithParam<const KernelInfo*> {
       constexpr std::int32_t kUntouched = 0x5a5a5a5a;
       GuardedBuffer<std::int32_t> out(vectors * m.rows);
       std::fill_n(out.data(), out.size(), kUntouched);
-      const SharedRowArgs args{rows.data(),     num_blocks,  live.data(),    chosen.data(),
-                               counts.data(),   live.size(), ordered.data(), stride,
-                               act_sums.data(), from,        out.data(),     m.rows};
+      const SharedRowArgs args{.rows = rows.data(),
+                               .num_blocks = num_blocks,
+                               .num_rows = m.rows,
+                               .chosen = chosen.data(),
+                               .acts = ordered.data(),
+                               .act_stride = stride,
+                               .out_stride = m.rows,
+                               .act_sums = act_sums.data(),
+                               .from = from,
+                               .out = out.data()};
       GetParam()->sparse->gemv_shared_rows(&args);
       std::vector<std::int32_t> expected(out.size(), kUntouched);
-      for (std::size_t i = 0; i < live.size(); ++i) {
-        for (std::size_t k = 0; k < counts[i]; ++k) {
-          const std::size_t v = chosen[i * kRowVectors + k];
+      for (std::uint32_t r = 0; r < m.rows; ++r) {
+        for (std::size_t v = 0; v < vectors; ++v) {
+          if ((chosen[r] >> v & 1) == 0) continue;
           const RowArgs one{rows.data(),
                             num_blocks,
-                            &live[i],
+                            &r,
                             1,
                             ordered.data() + v * stride,
                             act_sums[v],
                             from,
-                            &expected[v * m.rows + live[i]]};
+                            &expected[v * m.rows + r]};
           GetParam()->sparse->gemv_rows(&one);
         }
       }

@@ -8,8 +8,8 @@
 
 #include "kernels/kernel.h"
 #include "kernels/prefetch.inc"
-#include "kernels/sparse_live.inc"
-#include "kernels/sparse_tiles.inc"
+#include "kernels/sparse/live.inc"
+#include "kernels/sparse/tiles.inc"
 #include "kernels/unroll.inc"
 
 namespace bittern::kernels {
@@ -109,8 +109,8 @@ inline void MultiplyShared(const uint8_t* row, const uint8_t* ahead, size_t num_
 }  // namespace
 }  // namespace bittern::kernels
 
-#include "kernels/sparse_rows.inc"
-#include "kernels/sparse_shared_rows.inc"
+#include "kernels/sparse/rows.inc"
+#include "kernels/sparse/shared_rows.inc"
 
 namespace bittern::kernels {
 namespace {
@@ -122,7 +122,7 @@ constexpr size_t kChunk = 32, kHalf = 32;
 }  // namespace
 }  // namespace bittern::kernels
 
-#include "kernels/sparse_columns.inc"
+#include "kernels/sparse/columns.inc"
 
 namespace bittern::kernels {
 namespace {
@@ -181,7 +181,7 @@ inline void AddChunk(const Chunk& chunk, size_t left, size_t num_panels, int32_t
 
 constexpr SparseOps kOps = {GemvRows,    OrderActs,    GemvSharedRows, SumColumns,
                             FindNonzero, FindPositive, TileOfRows,     TilesOfColumns,
-                            1.45f,       2.4f,         kSharesRows};
+                            1.1f,        2.4f,         SIZE_MAX};
 
 }  // namespace
 

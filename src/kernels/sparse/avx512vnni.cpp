@@ -7,7 +7,7 @@
 
 #include "kernels/kernel.h"
 #include "kernels/prefetch.inc"
-#include "kernels/sparse_tiles.inc"
+#include "kernels/sparse/tiles.inc"
 #include "kernels/unroll.inc"
 
 namespace bittern::kernels {
@@ -109,7 +109,7 @@ inline void MultiplyRows(const uint8_t* const rows[kRows], const uint8_t* const 
        : MultiplyLines<kRows, kFrom, false>)(rows, ahead, num_blocks, ordered, act_sum, out);
 }
 
-constexpr size_t kVectorsAtOnce = 4;
+constexpr size_t kVectorsAtOnce = 6;  // 24 sums of 32 registers
 
 /// One row of kSingle (one) or more blocks times several vectors: its fields are cut out once for
 /// all of them.
@@ -134,9 +134,16 @@ inline void MultiplySharedLines(const uint8_t* row, const uint8_t* ahead, size_t
       });
     });
   }
-  Unroll<kVectors>(BITTERN_STEP(v) {
-    out[v.value] = _mm512_reduce_add_epi32(SumOfFields(sums[v.value])) - act_sums[v.value];
+  constexpr size_t kFours = (kVectors + 3) / 4;
+  alignas(16) int32_t codes[4 * kFours];
+  Unroll<kFours>(BITTERN_STEP(four) {
+    __m512i all[4];  // those of missing vectors are not used
+    Unroll<4>(BITTERN_STEP(v) {
+      all[v.value] = SumOfFields(sums[(4 * four.value + v.value) % kVectors]);
+    });
+    _mm_store_si128(reinterpret_cast<__m128i*>(codes + 4 * four.value), SumOfLanes(all));
   });
+  Unroll<kVectors>(BITTERN_STEP(v) { out[v.value] = codes[v.value] - act_sums[v.value]; });
 }
 
 template <size_t kVectors, From kFrom>
@@ -152,8 +159,8 @@ inline void MultiplyShared(const uint8_t* row, const uint8_t* ahead, size_t num_
 
 #define BITTERN_ORDERED_ACTS
 #define BITTERN_SHARES_ROWS
-#include "kernels/sparse_rows.inc"
-#include "kernels/sparse_shared_rows.inc"
+#include "kernels/sparse/rows.inc"
+#include "kernels/sparse/shared_rows.inc"
 
 namespace bittern::kernels {
 namespace {
@@ -165,7 +172,7 @@ constexpr size_t kColumnsAtOnce = 4, kChunk = 16;
 }  // namespace
 }  // namespace bittern::kernels
 
-#include "kernels/sparse_columns.inc"
+#include "kernels/sparse/columns.inc"
 
 namespace bittern::kernels {
 namespace {
@@ -346,7 +353,7 @@ size_t FindPositive(const float* x, size_t size, uint32_t first, uint32_t* found
 
 constexpr SparseOps kOps = {GemvRows,    OrderActs,    GemvSharedRows, GemvColumns,
                             FindNonzero, FindPositive, TileOfRows,     TilesOfColumns,
-                            1.35f,       1.4f,         kSharesRows};
+                            1.35f,       1.4f,         kRowVectors};
 
 }  // namespace
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ternary products that leave zeros out, in plain C++. Layouts: quant/layouts/skip_layouts.hpp.
 #include "kernels/kernel.h"
-#include "kernels/sparse_live.inc"
-#include "kernels/sparse_tiles.inc"
+#include "kernels/sparse/live.inc"
+#include "kernels/sparse/tiles.inc"
 
 namespace bittern::kernels {
 namespace {
@@ -20,17 +20,17 @@ void GemvRows(const RowArgs* args) {
 }
 
 void GemvSharedRows(const SharedRowArgs* args) {
-  for (size_t i = 0; i < args->count; ++i) {
-    for (size_t k = 0; k < args->vector_counts[i]; ++k) {
-      const size_t vector = args->vectors[i * kRowVectors + k];
+  for (uint32_t row = 0; row < args->num_rows; ++row) {
+    for (size_t v = 0; v < kRowVectors; ++v) {
+      if ((args->chosen[row] >> v & 1) == 0) continue;
       const RowArgs one = {.rows = args->rows,
                            .num_blocks = args->num_blocks,
-                           .live = args->live + i,
+                           .live = &row,
                            .count = 1,
-                           .act = args->acts + vector * args->act_stride,
-                           .act_sum = args->act_sums[vector],
+                           .act = args->acts + v * args->act_stride,
+                           .act_sum = args->act_sums[v],
                            .from = args->from,
-                           .out = args->out + vector * args->out_stride + args->live[i]};
+                           .out = args->out + v * args->out_stride + row};
       GemvRows(&one);
     }
   }
@@ -56,9 +56,17 @@ void GemvColumns(const ColumnArgs* args) {
   }
 }
 
-constexpr SparseOps kOps = {GemvRows,    OrderActs,    GemvSharedRows, GemvColumns,
-                            FindNonzero, FindPositive, TileOfRows,     TilesOfColumns,
-                            12.0f,       9.0f,         false};
+constexpr SparseOps kOps = {GemvRows,
+                            OrderActs,
+                            GemvSharedRows,
+                            GemvColumns,
+                            FindNonzero,
+                            FindPositive,
+                            TileOfRows,
+                            TilesOfColumns,
+                            12.0f,
+                            9.0f,
+                            0};
 
 }  // namespace
 

@@ -8,8 +8,8 @@
 
 #include "kernels/kernel.h"
 #include "kernels/prefetch.inc"
-#include "kernels/sparse_live.inc"
-#include "kernels/sparse_tiles.inc"
+#include "kernels/sparse/live.inc"
+#include "kernels/sparse/tiles.inc"
 #include "kernels/unroll.inc"
 
 namespace bittern::kernels {
@@ -66,8 +66,8 @@ inline void MultiplyRows(const uint8_t* const rows[kRows], const uint8_t* const 
 }  // namespace
 }  // namespace bittern::kernels
 
-#include "kernels/sparse_rows.inc"
-#include "kernels/sparse_shared_rows.inc"
+#include "kernels/sparse/rows.inc"
+#include "kernels/sparse/shared_rows.inc"
 
 namespace bittern::kernels {
 namespace {
@@ -79,7 +79,7 @@ constexpr size_t kChunk = 16;
 }  // namespace
 }  // namespace bittern::kernels
 
-#include "kernels/sparse_columns.inc"
+#include "kernels/sparse/columns.inc"
 
 namespace bittern::kernels {
 namespace {
@@ -131,9 +131,9 @@ inline void AddChunk(const Chunk& chunk, size_t left, size_t num_panels, int32_t
   }
 }
 
-constexpr SparseOps kOps = {GemvRows,    OrderActs,    GemvSharedRows, SumColumns,
-                            FindNonzero, FindPositive, TileOfRows,     TilesOfColumns,
-                            1.3f,        2.0f,         kSharesRows};
+constexpr SparseOps kOps = {
+    GemvRows,       OrderActs, GemvSharedRows, SumColumns, FindNonzero, FindPositive, TileOfRows,
+    TilesOfColumns, 1.3f,      2.0f,           0};
 
 }  // namespace
 

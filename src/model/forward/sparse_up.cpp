@@ -7,6 +7,9 @@
 #include "model/forward/sparse_up.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <functional>
+#include <numeric>
 
 #include "kernels/registry.hpp"
 #include "model/forward/gemm.hpp"
@@ -89,62 +92,49 @@ void GateLiveRows(const Gating& gating, std::size_t token, Range rows, kernels::
   context.floats().relu2_mul(gate, scratch.live_up.data(), size, gate);
 }
 
-/// The tokens, at most kRowVectors, whose gates are above zero, row by row.
-struct RowsOfTokens {
-  static constexpr std::size_t kMost = 256;  // rows
-  std::uint32_t live[kMost];
-  std::uint8_t tokens[kMost][kernels::kRowVectors], counts[kMost];
-  std::size_t count = 0;  // of rows that some token needs
+constexpr std::size_t kSharedRows = 256;  // at once
 
-  RowsOfTokens(const Gating& gating, Range rows, Range of_tokens) {
-    const std::size_t size = rows.end - rows.begin;
-    std::uint8_t own[kMost] = {};
-    std::uint8_t lists[kMost][kernels::kRowVectors];
-    ThreadScratch& scratch = gating.context.scratch();
-    for (std::size_t token = of_tokens.begin; token < of_tokens.end; ++token) {
-      const std::size_t found = gating.context.weights.kernels->sparse().find_positive(
-          gating.gate.row(token) + rows.begin, size, 0, scratch.live.data());
-      for (std::size_t i = 0; i < found; ++i) {
-        const std::uint32_t row = scratch.live[i];
-        lists[row][own[row]++] = static_cast<std::uint8_t>(token - of_tokens.begin);
-      }
-    }
+/// Whose gates are above zero, of kRowVectors tokens at most: a bit for each token, row by row.
+/// Returns how many that are.
+std::size_t ChooseRows(const Gating& gating, Range tokens, Range rows, std::uint8_t* chosen) {
+  const std::size_t size = rows.end - rows.begin;
+  std::fill_n(chosen, size, std::uint8_t{0});
+  for (std::size_t t = 0; t < tokens.end - tokens.begin; ++t) {
+    const float* gate = gating.gate.row(tokens.begin + t) + rows.begin;
+    const unsigned bit = 1u << t;
     for (std::size_t row = 0; row < size; ++row) {
-      if (own[row] == 0) continue;
-      std::copy_n(lists[row], kernels::kRowVectors, tokens[count]);
-      counts[count] = own[row];
-      live[count++] = static_cast<std::uint32_t>(row);
+      chosen[row] = static_cast<std::uint8_t>(chosen[row] | (gate[row] > 0 ? bit : 0u));
     }
   }
-};
+  return std::transform_reduce(
+      chosen, chosen + size, std::size_t{0}, std::plus<>(),
+      [](std::uint8_t bits) { return static_cast<std::size_t>(std::popcount(bits)); });
+}
 
-/// As GateLiveRows, of a few tokens (kRowVectors) and rows (RowsOfTokens::kMost), each of which is
-/// unpacked once for all of them.
+/// As GateLiveRows, of at most kRowVectors tokens and kSharedRows rows, each of which is unpacked
+/// once for all tokens.
 void GateSharedRows(const Gating& gating, Range tokens, Range rows, kernels::From from) {
   const auto& [context, layer, in, gates, up] = gating;
   const TernaryMatrix& matrix = layer.up_proj;
   const TernaryMatrix::Part& part = matrix.parts[0];
   ThreadScratch& scratch = context.scratch();
-  const RowsOfTokens live(gating, rows, tokens);
   const std::size_t size = rows.end - rows.begin, num_tokens = tokens.end - tokens.begin;
-  std::int32_t sums[kernels::kRowVectors * RowsOfTokens::kMost];
+  std::uint8_t chosen[kSharedRows];
+  scratch.skips.up_products.Add(size * num_tokens, ChooseRows(gating, tokens, rows, chosen));
+  std::int32_t sums[kernels::kRowVectors * kSharedRows];
   std::fill_n(sums, num_tokens * size, 0);
   const kernels::SharedRowArgs product{
       .rows = matrix.tiles.data() + rows.begin * matrix.num_blocks * quant::kTileBlock / 4,
       .num_blocks = matrix.num_blocks,
-      .live = live.live,
-      .vectors = live.tokens[0],
-      .vector_counts = live.counts,
-      .count = live.count,
+      .num_rows = size,
+      .chosen = chosen,
       .acts = in.ordered(tokens.begin),
       .act_stride = kernels::OrderedActs(matrix.num_blocks),
+      .out_stride = size,
       .act_sums = in.sums(tokens.begin),
       .from = from,
-      .out = sums,
-      .out_stride = size};
+      .out = sums};
   context.weights.kernels->sparse().gemv_shared_rows(&product);
-  for (std::size_t i = 0; i < live.count; ++i) scratch.skips.up_products.Add(0, live.counts[i]);
-  scratch.skips.up_products.Add(size * num_tokens, 0);
   for (std::size_t t = 0; t < num_tokens; ++t) {
     const kernels::RescaleArgs args{
         .sums = sums + t * size,
@@ -165,7 +155,7 @@ void GateSharedRows(const Gating& gating, Range tokens, Range rows, kernels::Fro
 /// The gated product of some tokens in some rows, without dead rows of up_proj.
 void GateLive(const Gating& gating, Range rows, Range tokens) {
   const std::size_t num_tokens = tokens.end - tokens.begin;
-  if (num_tokens == 1 || !gating.context.weights.kernels->sparse().shares_rows) {
+  if (num_tokens == 1 || num_tokens > gating.context.weights.kernels->sparse().shared_tokens) {
     for (std::size_t token = tokens.begin; token < tokens.end; ++token) {
       GateLiveRows(gating, token, rows, SourceOfRows(token - tokens.begin));
     }
@@ -173,8 +163,8 @@ void GateLive(const Gating& gating, Range rows, Range tokens) {
   }
   for (std::size_t token = tokens.begin; token < tokens.end; token += kernels::kRowVectors) {
     const Range some{token, std::min(token + kernels::kRowVectors, tokens.end)};
-    for (std::size_t row = rows.begin; row < rows.end; row += RowsOfTokens::kMost) {
-      const Range piece{row, std::min(row + RowsOfTokens::kMost, rows.end)};
+    for (std::size_t row = rows.begin; row < rows.end; row += kSharedRows) {
+      const Range piece{row, std::min(row + kSharedRows, rows.end)};
       GateSharedRows(gating, some, piece, SourceOfRows(token - tokens.begin));
     }
   }

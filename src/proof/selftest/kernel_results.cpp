@@ -139,6 +139,34 @@ std::vector<std::uint32_t> RandomPlaces(std::size_t end, unsigned most, Random* 
   return places;
 }
 
+/// Products of eight vectors with rows that some of them choose.
+void RunSharedRows(const kernels::SparseOps& ops, const std::vector<std::uint8_t>& packed,
+                   std::size_t rows, Random* random, KernelResults* results) {
+  const std::size_t stride = kernels::OrderedActs(kBlocks);
+  std::vector<std::int8_t> ordered(kernels::kRowVectors * stride);
+  std::vector<std::int32_t> sums;
+  for (std::size_t v = 0; v < kernels::kRowVectors; ++v) {
+    const auto act = RandomBytes(kCols, random);
+    ops.order_acts(act.data(), kBlocks, ordered.data() + v * stride);
+    sums.push_back(SumOf(act));
+  }
+  std::vector<std::uint8_t> chosen(rows);
+  for (auto& of_row : chosen) of_row = static_cast<std::uint8_t>((*random)());
+  std::vector<std::int32_t> out(kernels::kRowVectors * rows);
+  const kernels::SharedRowArgs args{.rows = packed.data(),
+                                    .num_blocks = kBlocks,
+                                    .num_rows = rows,
+                                    .chosen = chosen.data(),
+                                    .acts = ordered.data(),
+                                    .act_stride = stride,
+                                    .out_stride = rows,
+                                    .act_sums = sums.data(),
+                                    .from = kernels::From::kBoth,
+                                    .out = out.data()};
+  ops.gemv_shared_rows(&args);
+  results->Add("gemv_shared_rows", std::span<const std::int32_t>(out));
+}
+
 /// Products with some rows only, under each hint about where the weights lie; then a tile of rows.
 void RunRows(const kernels::SparseOps& ops, const std::vector<std::uint8_t>& packed,
              std::size_t rows, Random* random, KernelResults* results) {
@@ -154,6 +182,7 @@ void RunRows(const kernels::SparseOps& ops, const std::vector<std::uint8_t>& pac
       results->Add("gemv_rows", std::span<const std::int32_t>(out));
     }
   }
+  RunSharedRows(ops, packed, rows, random, results);
   std::vector<std::uint8_t> tile(quant::TileBytes(kCols));
   ops.tile_of_rows(packed.data(), kBlocks, tile.data());
   results->Add("tile_of_rows", std::span<const std::uint8_t>(tile));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transpositions in vectors of 16 bytes, which every CPU has, in the notation of gcc and clang.
-// kernels/sparse_tiles.inc has a shuffle of its own: objects of an instruction set share no
+// kernels/sparse/tiles.inc has a shuffle of its own: objects of an instruction set share no
 // function.
 #pragma once
 
