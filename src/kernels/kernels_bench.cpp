@@ -206,6 +206,36 @@ void RowsInCache(benchmark::State& state, const SparseOps& ops) {
   RowsOf(state, ops, From::kCache);
 }
 
+/// `rows` rows in the cache, each of which half of eight vectors have chosen.
+void SharedRows(benchmark::State& state, const SparseOps& ops) {
+  const auto rows = static_cast<std::size_t>(state.range(0));
+  const auto weights = Weights(rows * kCols / 4);
+  const std::vector<std::int8_t> acts(kRowVectors * OrderedActs(kBlocks), 3);
+  const std::vector<std::int32_t> sums(kRowVectors, 3 * kCols);
+  std::vector<std::uint8_t> chosen(rows);
+  std::uint32_t pairs = 0;
+  for (const std::uint32_t pair : Live(rows * kRowVectors, 8)) {
+    chosen[pair / kRowVectors] |= static_cast<std::uint8_t>(1u << pair % kRowVectors);
+    ++pairs;
+  }
+  std::vector<std::int32_t> out(kRowVectors * rows);
+  const SharedRowArgs args{.rows = weights.data(),
+                           .num_blocks = kBlocks,
+                           .num_rows = rows,
+                           .chosen = chosen.data(),
+                           .acts = acts.data(),
+                           .act_stride = OrderedActs(kBlocks),
+                           .out_stride = rows,
+                           .act_sums = sums.data(),
+                           .from = From::kCache,
+                           .out = out.data()};
+  for (auto _ : state) {
+    ops.gemv_shared_rows(&args);
+    benchmark::ClobberMemory();
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(pairs * kCols));
+}
+
 /// A third of `columns` columns of 2,560 rows; bytes are those of the live ones.
 void Columns(benchmark::State& state, const SparseOps& ops) {
   constexpr std::size_t kPanels = kCols / quant::kPanelRows;
@@ -339,6 +369,7 @@ const bool kRegistered = [] {
       add("rows", Rows, *kernel->sparse, 512, 102400);
       add("columns", Columns, *kernel->sparse, 512, 102400);
       add("rows_in_cache", RowsInCache, *kernel->sparse, 32, 96);
+      add("shared_rows", SharedRows, *kernel->sparse, 32, 96);
       add("panel", Panel, *kernel->sparse, 2560, 6912);
     }
     if (kernel->screen != nullptr) {
