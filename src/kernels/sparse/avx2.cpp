@@ -181,7 +181,7 @@ inline void AddChunk(const Chunk& chunk, size_t left, size_t num_panels, int32_t
 
 constexpr SparseOps kOps = {GemvRows,    OrderActs,    GemvSharedRows, SumColumns,
                             FindNonzero, FindPositive, TileOfRows,     TilesOfColumns,
-                            1.1f,        2.4f,         SIZE_MAX};
+                            1.25f,       2.4f,         SIZE_MAX};
 
 }  // namespace
 
