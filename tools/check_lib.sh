@@ -279,8 +279,6 @@ check_mpi() {
   step "build (bittern-mpi)" build_preset mpi bittern-mpi
   step "one model on several ranks" python3 tests/mpi_test.py build/dev/apps/cli/bittern \
     build/mpi/apps/cli/bittern-mpi models/kjv-5m-i2s.gguf
-  install_or_say valgrind || return 0
-  step "ranks under valgrind" python3 tests/mpi_memory_test.py build/mpi/apps/cli/bittern-mpi models/kjv-5m-i2s.gguf
   install_or_say iproute2 || return 0
   step "ranks on hosts of their own" python3 tests/scaling_test.py build/dev/apps/cli/bittern \
     build/mpi/apps/cli/bittern-mpi models/kjv-5m-i2s.gguf

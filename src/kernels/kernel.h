@@ -253,10 +253,9 @@ struct SparseOps {
   /// The 16 tiles of one panel, one after the other. panel: its line of the first column.
   void (*tiles_of_columns)(const uint8_t* panel, size_t column_bytes, size_t num_blocks,
                            uint8_t* tiles);
-  /// The cost of a multiply-add in gemv_rows (gemv_shared_rows, if it is the faster of both) and in
-  /// gemv_columns of one panel and token, everything in the cache, beside one of Tile16Ops::gemm
-  /// (kernels_bench: rows_in_cache, shared_rows, panel, gemm/512). A batch leaves zeros out where
-  /// that is the faster way.
+  /// How many times as much a multiply-add costs as in Tile16Ops::gemm, with all operands in the
+  /// cache: in gemv_rows or gemv_shared_rows, whichever is faster, and in gemv_columns of one panel
+  /// and token. Measured by kernels_bench (rows_in_cache, shared_rows, panel, gemm/512).
   float row_cost, column_cost;
   /// The most tokens for which gemv_shared_rows is faster than gemv_rows of each; 0: for none.
   size_t shared_tokens;

@@ -5,6 +5,10 @@ usage: python3 tools/scaling traffic            what a token exchanges, by shape
        python3 tools/scaling latency LATENCY    how long exchanges take here: memory, loopback, namespaces, with delays
        python3 tools/scaling tokens BITTERN BITTERN_MPI LATENCY MODEL [TOKENS [REPEATS [WAY]]]
                                                 tokens on two to four ranks, beside the simulation
+       python3 tools/scaling pair BITTERN BITTERN_MPI MODEL
+                                                two ranks of one thread beside one process of two
+       python3 tools/scaling memory BITTERN_MPI MODEL
+                                                memory of its own of each of one to four ranks
        python3 tools/scaling hosts [SHAPE]      the simulation to 64 hosts
        python3 tools/scaling router             16 simulated replicas behind HAProxy
 
@@ -89,6 +93,24 @@ def tokens(bittern, bittern_mpi, program, model, count="32", repeats="5", way="n
                 "fitted" if fitted else f"{simulated() / measured - 1:+.0%}")
 
 
+def pair(bittern, bittern_mpi, model, count="96", repeats="5"):
+    commands = {"one process, two threads": [bittern, *measure.bench_words(model, 2, int(count), 1)],
+                "two ranks, a thread each": [*network.on_cores(2), bittern_mpi, *measure.bench_words(model, 1, int(count), 1)]}
+    times = {name: [] for name in commands}
+    for _ in range(int(repeats)):
+        for name, words in commands.items():
+            times[name] += measure.token_times(network.run(words))[0]
+    head("", "tokens a second, median", "all")
+    for name, seconds in times.items():
+        row(name, f"{1 / statistics.median(seconds):.1f}", ", ".join(f"{1 / second:.1f}" for second in seconds))
+
+
+def memory(bittern_mpi, model):
+    head("ranks", "MB each")
+    for ranks in (1, 2, 3, 4):
+        row(ranks, ", ".join(f"{size / 1e6:.0f}" for size in measure.memory_of_ranks(bittern_mpi, model, ranks)))
+
+
 @contextlib.contextmanager
 def namespaces():
     """The words of mpirun for ranks on hosts of their own."""
@@ -112,7 +134,6 @@ def hosts_table(name="BitNet 2B-4T"):
     for link_name, link in LINKS.items():
         row(link_name, *(f"{1 / simulate.token_seconds(shape, HOST, link, count):.0f}" for count in counts))
 
-
     print(f"\n64 hosts in groups that share the model out ({list(LINKS)[0]}): tokens a second\n")
     head("hosts a group", *counts)
     link = LINKS[list(LINKS)[0]]
@@ -122,7 +143,7 @@ def hosts_table(name="BitNet 2B-4T"):
 
 
 def main():
-    commands = {"traffic": traffic, "latency": latency, "tokens": tokens, "hosts": hosts_table, "router": lambda: router.table()}
+    commands = {"traffic": traffic, "latency": latency, "tokens": tokens, "pair": pair, "memory": memory, "hosts": hosts_table, "router": lambda: router.table()}
     command = commands.get(sys.argv[1]) if len(sys.argv) > 1 else None
     try:
         given = inspect.signature(command).bind(*sys.argv[2:])

@@ -1,8 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the ranks of this machine take: for an exchange, and for a token of a model; beside what simulate.py says."""
 import json
+import pathlib
+import re
+import signal
+import socket
 import statistics
 import subprocess
+import time
+import urllib.error
+import urllib.request
 
 import network
 import simulate
@@ -47,3 +54,36 @@ def fit_link(two, four, cores):
     alone = simulate.exchange_seconds(link, 4, small, cores)
     changes = 8 * 2  # of the cores in an exchange of two rounds, at most
     return simulate.Link(overhead, 0.0, per_byte, max(0.0, (four[small] - alone) / changes))
+
+
+def memory_of_ranks(program, model, ranks):
+    """Bytes that each rank of a server has of its own (RssAnon), after an answer; the largest first."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = [*network.on_cores(ranks), program, "serve", "-m", model, "-c", "512", "-t", "1", "--port", str(port)]
+    server = subprocess.Popen(words, env=network.ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        body = json.dumps({"prompt": "A b c d", "max_tokens": 4}).encode()
+        request = urllib.request.Request(f"http://127.0.0.1:{port}/v1/completions", body, {"Content-Type": "application/json"})
+        for _ in range(300):
+            try:
+                urllib.request.urlopen(request, timeout=60).read()
+                break
+            except urllib.error.URLError:  # it loads
+                if server.poll() is not None:
+                    raise RuntimeError(f"{program}: the server ended with {server.returncode}") from None
+                time.sleep(0.2)
+        return sorted(map(_own_bytes, _children_of(server.pid)), reverse=True)
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.wait()
+
+
+def _children_of(process):
+    return pathlib.Path(f"/proc/{process}/task/{process}/children").read_text(encoding="ascii").split()
+
+
+def _own_bytes(process):
+    status = pathlib.Path(f"/proc/{process}/status").read_text(encoding="utf-8")
+    return int(re.search(r"RssAnon:\s+(\d+) kB", status)[1]) * 1024

@@ -137,7 +137,7 @@ inline void MultiplySharedLines(const uint8_t* row, const uint8_t* ahead, size_t
   constexpr size_t kFours = (kVectors + 3) / 4;
   alignas(16) int32_t codes[4 * kFours];
   Unroll<kFours>(BITTERN_STEP(four) {
-    __m512i all[4];  // those of missing vectors are not used
+    __m512i all[4];  // lanes past the last vector repeat others and are not read
     Unroll<4>(BITTERN_STEP(v) {
       all[v.value] = SumOfFields(sums[(4 * four.value + v.value) % kVectors]);
     });

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // gate and up with squared ReLU: where relu(gate) is 0 the product is 0 whatever up is, so those
 // rows of up_proj are not read. A thread computes a piece of gates, lists the positive ones,
-// multiplies only their rows of up_proj, and writes the gated product in place. Batches compare the
-// cost of single rows with that of all rows (PaysToSkip) for each piece. The result is that of the
-// dense path, to the bit: relu2_mul writes +0 where a row was left out.
+// multiplies only their rows of up_proj, and writes the gated product in place. Of each piece a
+// batch compares the cost of its live rows with the cost of all rows (PaysToSkip), and takes the
+// cheaper way. Both give the same bits: relu2_mul writes +0 where a row was left out.
 #include "model/forward/sparse_up.hpp"
 
 #include <algorithm>
@@ -51,12 +51,32 @@ kernels::From SourceOfRows(std::size_t token) {
   return token < kFewTokens ? kernels::From::kBoth : kernels::From::kCache;
 }
 
+/// The gated product of a token in some rows, in the place of its gates. sums: those rows of
+/// up_proj times the token, of dead rows 0.
+void FinishGate(const Gating& gating, std::size_t token, Range rows, const std::int32_t* sums) {
+  const TernaryMatrix::Part& part = gating.layer.up_proj.parts[0];
+  float* up = gating.context.scratch().live_up.data();
+  float* gate = gating.gate.row(token) + rows.begin;
+  const std::size_t size = rows.end - rows.begin;
+  const kernels::RescaleArgs args{
+      .sums = sums,
+      .sums_stride = size,
+      .num_rows = size,
+      .num_tokens = 1,
+      .act_scales = gating.in.scales(token),
+      .weight_scale = part.scale,
+      .row_scales = part.row_scales.empty() ? nullptr : part.row_scales.data() + rows.begin,
+      .out = up,
+      .out_stride = size};
+  gating.context.floats().rescale(&args);
+  gating.context.floats().relu2_mul(gate, up, size, gate);
+}
+
 /// The gated product of a token in some rows, whose gates are there, from those rows of up_proj
 /// whose gate is above zero. from: where it finds them.
 void GateLiveRows(const Gating& gating, std::size_t token, Range rows, kernels::From from) {
   const auto& [context, layer, in, gates, up] = gating;
   const TernaryMatrix& matrix = layer.up_proj;
-  const TernaryMatrix::Part& part = matrix.parts[0];
   const kernels::SparseOps& sparse = context.weights.kernels->sparse();
   ThreadScratch& scratch = context.scratch();
   float* gate = gates.row(token) + rows.begin;
@@ -78,24 +98,13 @@ void GateLiveRows(const Gating& gating, std::size_t token, Range rows, kernels::
   std::int32_t* sums = scratch.sums.data();
   std::fill(sums, sums + size, 0);
   for (std::size_t i = 0; i < count; ++i) sums[live[i]] = scratch.live_sums[i];
-  const kernels::RescaleArgs args{
-      .sums = sums,
-      .sums_stride = size,
-      .num_rows = size,
-      .num_tokens = 1,
-      .act_scales = in.scales(token),
-      .weight_scale = part.scale,
-      .row_scales = part.row_scales.empty() ? nullptr : part.row_scales.data() + rows.begin,
-      .out = scratch.live_up.data(),
-      .out_stride = size};
-  context.floats().rescale(&args);
-  context.floats().relu2_mul(gate, scratch.live_up.data(), size, gate);
+  FinishGate(gating, token, rows, sums);
 }
 
 constexpr std::size_t kSharedRows = 256;  // at once
 
-/// Whose gates are above zero, of kRowVectors tokens at most: a bit for each token, row by row.
-/// Returns how many that are.
+/// Sets bit t of chosen[row] where the gate of token t, of at most kRowVectors, is above zero.
+/// Returns the number of these bits.
 std::size_t ChooseRows(const Gating& gating, Range tokens, Range rows, std::uint8_t* chosen) {
   const std::size_t size = rows.end - rows.begin;
   std::fill_n(chosen, size, std::uint8_t{0});
@@ -116,7 +125,6 @@ std::size_t ChooseRows(const Gating& gating, Range tokens, Range rows, std::uint
 void GateSharedRows(const Gating& gating, Range tokens, Range rows, kernels::From from) {
   const auto& [context, layer, in, gates, up] = gating;
   const TernaryMatrix& matrix = layer.up_proj;
-  const TernaryMatrix::Part& part = matrix.parts[0];
   ThreadScratch& scratch = context.scratch();
   const std::size_t size = rows.end - rows.begin, num_tokens = tokens.end - tokens.begin;
   std::uint8_t chosen[kSharedRows];
@@ -136,19 +144,7 @@ void GateSharedRows(const Gating& gating, Range tokens, Range rows, kernels::Fro
       .out = sums};
   context.weights.kernels->sparse().gemv_shared_rows(&product);
   for (std::size_t t = 0; t < num_tokens; ++t) {
-    const kernels::RescaleArgs args{
-        .sums = sums + t * size,
-        .sums_stride = size,
-        .num_rows = size,
-        .num_tokens = 1,
-        .act_scales = in.scales(tokens.begin + t),
-        .weight_scale = part.scale,
-        .row_scales = part.row_scales.empty() ? nullptr : part.row_scales.data() + rows.begin,
-        .out = scratch.live_up.data(),
-        .out_stride = size};
-    context.floats().rescale(&args);
-    float* gate = gates.row(tokens.begin + t) + rows.begin;
-    context.floats().relu2_mul(gate, scratch.live_up.data(), size, gate);
+    FinishGate(gating, tokens.begin + t, rows, sums + t * size);
   }
 }
 
