@@ -96,14 +96,34 @@ struct VlutArgs {
   uint8_t* scratch;  ///< VlutScratch(num_tiles) bytes, aligned to 4; fastest at 64
 };
 
+/// A ternary matrix whose scales differ along a row, times up to kVlutTokens int8 vectors, by
+/// tables. GroupedArgs says how long each field is.
+struct GroupedVlutArgs {
+  const uint8_t* tiles;
+  size_t num_tiles, num_blocks;
+  const float* weight_scales;
+  size_t scales_per_block;
+  const int8_t* panels;     ///< as VlutArgs has them
+  const float* act_scales;  ///< of each vector, act_scales_stride apart
+  size_t act_scales_stride;
+  size_t num_tokens;  ///< vectors: 1..kVlutTokens
+  size_t digits;      ///< 2: a high vector is followed by its low one; else 1
+  float* out;         ///< [num_tokens / digits] out_stride apart, as Tile16Ops::gemv_grouped says
+  size_t out_stride;
+  uint8_t* scratch;  ///< VlutScratch(num_tiles) bytes, aligned to 4; fastest at 64
+};
+
 /// Ternary matrices without multiplications: a table holds all 81 sums of four activations, each
 /// sum a vector with a lane a token, so a byte of weights is one load and one addition for all
 /// tokens. (Vec-LUT, arXiv:2512.06443.) Exact in int32 for cols < 2^24.
 struct VlutOps {
   void (*gemm)(const VlutArgs* args);
-  /// Speed beside Tile16Ops::gemm of the same instruction set, for many rows and tokens, where it
-  /// was not measured (kernels_bench: vlut/32, gemm/512).
-  float gain;
+  /// Rounded as Tile16Ops::gemv_grouped says.
+  void (*gemm_grouped)(const GroupedVlutArgs* args);
+  /// Speed beside Tile16Ops::gemm and gemm_grouped of the same instruction set, for many rows and
+  /// tokens, where it was not measured (kernels_bench: vlut/32, gemm/512; grouped_vlut/32,
+  /// grouped_gemm/128).
+  float gain, grouped_gain;
 };
 
 /// Ternary matrix times int8 vectors from Tile48 (quant/layouts/tile48.hpp), which is smaller than

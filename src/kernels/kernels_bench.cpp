@@ -165,6 +165,35 @@ void Vlut(benchmark::State& state, const VlutOps& ops) {
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kRows * kCols * tokens));
 }
 
+/// 1,024 rows with scales of groups against a batch of vectors; items are multiply-adds.
+void GroupedVlut(benchmark::State& state, const VlutOps& ops) {
+  constexpr std::size_t kTiles = 64, kRows = kTiles * quant::kTileRows;
+  const auto tokens = static_cast<std::size_t>(state.range(0));
+  const std::vector<std::uint8_t> weights(kTiles * quant::TileBytes(kCols), 0x62);
+  const std::vector<std::int8_t> panels((tokens + 7) / 8 * 8 * kCols, 3);
+  const std::vector<float> act_scales(tokens * 2 * kBlocks, 0.5f), scales(kRows * kBlocks, 0.25f);
+  std::vector<float> out(tokens * kRows);
+  auto scratch = AlignedBuffer<std::uint8_t>::Create(VlutScratch(kTiles), "scratch").value();
+  const GroupedVlutArgs args{.tiles = weights.data(),
+                             .num_tiles = kTiles,
+                             .num_blocks = kBlocks,
+                             .weight_scales = scales.data(),
+                             .scales_per_block = 1,
+                             .panels = panels.data(),
+                             .act_scales = act_scales.data(),
+                             .act_scales_stride = 2 * kBlocks,
+                             .num_tokens = tokens,
+                             .digits = 2,
+                             .out = out.data(),
+                             .out_stride = kRows,
+                             .scratch = scratch.data()};
+  for (auto _ : state) {
+    ops.gemm_grouped(&args);
+    benchmark::ClobberMemory();
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kRows * kCols * tokens));
+}
+
 /// Which of `count` rows or columns are live, as far apart as chance has it: what lies at regular
 /// distances, the hardware would fetch by itself.
 std::vector<std::uint32_t> Live(std::size_t count, std::uint32_t sixteenths) {
@@ -357,7 +386,10 @@ const bool kRegistered = [] {
         add("grouped_gemm", Grouped<true>, *kernel->tile16, few, 128);
       }
     }
-    if (kernel->vlut != nullptr) add("vlut", Vlut, *kernel->vlut, 16, 32);
+    if (kernel->vlut != nullptr) {
+      add("vlut", Vlut, *kernel->vlut, 16, 32);
+      add("grouped_vlut", GroupedVlut, *kernel->vlut, 16, 32);
+    }
     if (kernel->tile16 != nullptr) {
       add("grouped_rows", GroupedRows<Tile16Ops>, *kernel->tile16, 96, 102432);
     }

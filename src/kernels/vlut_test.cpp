@@ -186,6 +186,86 @@ TEST_P(Vlut, AgreesWithMultiplyAddsOfManyRows) {
   EXPECT_TRUE(std::ranges::equal(out, c.out));
 }
 
+/// Scales of groups for a VlutCase, and its call with them.
+struct GroupedVlutCase {
+  GroupedVlutCase(VlutCase* of, std::size_t scales, std::size_t digits_of_token)
+      : c(*of),
+        scales_per_block(scales),
+        digits(digits_of_token),
+        weight_scales(c.rows() * c.num_blocks * scales),
+        act_scales((c.num_tokens - 1) * stride() + groups()),
+        out((c.num_tokens / digits - 1) * out_stride() + c.rows()) {
+    std::mt19937 rng(5);
+    std::uniform_real_distribution<float> uniform(0.01f, 2.0f);
+    for (float& scale : weight_scales) scale = uniform(rng);
+    for (float& scale : act_scales) scale = uniform(rng);
+  }
+
+  [[nodiscard]] std::size_t groups() const { return 2 * c.num_blocks; }
+  [[nodiscard]] std::size_t stride() const { return groups() + 3; }
+  [[nodiscard]] std::size_t out_stride() const { return c.rows() + 5; }
+  /// The definition, one product after the other.
+  [[nodiscard]] float OfVector(std::size_t vector, std::size_t row) {
+    float total = 0;
+    for (std::size_t g = 0; g < groups(); ++g) {
+      std::int32_t sum = 0;
+      for (std::size_t col = g * kGroupCols; col < (g + 1) * kGroupCols; ++col) {
+        sum += (c.codes[row * c.cols() + col] - 1) * c.act(vector, col);
+      }
+      const std::size_t scale = (row / kVlutRows * c.num_blocks + g / 2) * scales_per_block +
+                                (scales_per_block == 2 ? g % 2 : 0);
+      const float scaled =
+          static_cast<float>(sum) * weight_scales[scale * kVlutRows + row % kVlutRows];
+      total += scaled * act_scales[vector * stride() + g];
+    }
+    return total;
+  }
+  [[nodiscard]] float Expected(std::size_t token, std::size_t row) {
+    const float high = OfVector(token * digits, row);
+    return digits == 1 ? high : high + OfVector(token * digits + 1, row);
+  }
+  void Run(const VlutOps& ops) {
+    std::fill(out.begin(), out.end(), 77.0f);
+    const GroupedVlutArgs args{.tiles = c.tiles.data(),
+                               .num_tiles = c.num_tiles,
+                               .num_blocks = c.num_blocks,
+                               .weight_scales = weight_scales.data(),
+                               .scales_per_block = scales_per_block,
+                               .panels = c.panels.data(),
+                               .act_scales = act_scales.data(),
+                               .act_scales_stride = stride(),
+                               .num_tokens = c.num_tokens,
+                               .digits = digits,
+                               .out = out.data(),
+                               .out_stride = out_stride(),
+                               .scratch = c.scratch.data()};
+    ops.gemm_grouped(&args);
+  }
+
+  VlutCase& c;
+  std::size_t scales_per_block, digits;
+  GuardedBuffer<float> weight_scales, act_scales, out;
+};
+
+TEST_P(Vlut, ScalesOfGroupsAreRoundedAsDefined) {
+  for (const VlutFill& fill : kVlutFills) {
+    for (const std::size_t tokens : {1u, 2u, 7u, 8u, 14u, 16u, 17u, 24u, 30u, 32u}) {
+      const std::size_t tiles = tokens % 3 + 1, blocks = tokens % 8 == 0 ? 20 : 3;
+      VlutCase c(tiles, blocks, tokens, fill);
+      for (const std::size_t scales : {1u, 2u}) {
+        GroupedVlutCase g(&c, scales, tokens % 2 == 0 ? scales : 1);
+        g.Run(ops());
+        for (std::size_t i = 0; i < g.out.size(); ++i) {  // 77 lies between the tokens' rows
+          const std::size_t token = i / g.out_stride(), row = i % g.out_stride();
+          ASSERT_EQ(g.out[i], row < c.rows() ? g.Expected(token, row) : 77)
+              << fill.name << ": " << tokens << " vectors of " << g.digits << " digits, " << blocks
+              << " blocks, token " << token << ", row " << row;
+        }
+      }
+    }
+  }
+}
+
 std::vector<const KernelInfo*> VlutKernels() {
   std::vector<const KernelInfo*> kernels;
   for (const KernelInfo* kernel : AllKernels()) {

@@ -55,8 +55,8 @@ struct LoadOptions {
   SkipMode zero_skip = SkipMode::kAuto;
   Activations activations = Activations::kAuto;
   BatchKernel batch_kernel = BatchKernel::kAuto;
-  /// VlutOps::gain as it was measured on this machine; 0: nothing.
-  double vlut_gain = 0;
+  /// VlutOps::gain and grouped_gain as they were measured on this machine; 0: nothing.
+  double vlut_gain = 0, grouped_vlut_gain = 0;
   /// Kernels of this instruction set (kernels::SelectKernelsForced); empty: the program's choice
   /// (kernels::ForceIsa), else the best of this CPU.
   std::string isa = {};

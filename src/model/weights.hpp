@@ -121,7 +121,7 @@ struct Weights {
   std::vector<double> window_inv_freq;  // the same of windowed layers, where it differs; else empty
   bool has_groups = false;              // some matrix is grouped()
   /// Speed of tables across tokens beside multiply-adds, for batches (kernels::VlutOps::gain).
-  double vlut_gain = 0;
+  double vlut_gain = 0, grouped_vlut_gain = 0;
 
   /// Binds every tensor, checks shape, format, codes and scales, and repacks the ternary ones,
   /// letting their mapped pages go. Errors: kCorruptFile, kUnsupported, kOutOfMemory; they name

@@ -42,11 +42,17 @@ Result<void> SetWays(const formats::Checkpoint& checkpoint, ThreadPool& pool,
   if (cache == nullptr) return {};
   const auto kernels = BITTERN_TRY(kernels::SelectKernelsForced(options->isa));
   if (options->batch_kernel == model::BatchKernel::kAuto) {
-    BatchKernelChoice choice = ChooseBatchKernel(TernaryBytes(checkpoint), kernels, pool, *cache);
-    options->vlut_gain = choice.vlut_gain;
-    decisions->push_back({std::string(kBatchKernelSubject),
-                          choice.vlut_gain > 1 ? "vlut" : "tile16", std::move(choice.reason),
-                          false});
+    const auto gain = [&](ScaleKind kind, std::string_view subject) {
+      BatchKernelChoice choice =
+          ChooseBatchKernel(TernaryBytes(checkpoint), kind, kernels, pool, *cache);
+      decisions->push_back({std::string(subject), choice.vlut_gain > 1 ? "vlut" : "tile16",
+                            std::move(choice.reason), false});
+      return choice.vlut_gain;
+    };
+    options->vlut_gain = gain(ScaleKind::kOfRows, kBatchKernelSubject);
+    if (MayHaveGroups(checkpoint)) {
+      options->grouped_vlut_gain = gain(ScaleKind::kOfGroups, kGroupedBatchKernelSubject);
+    }
   }
   if (options->layout.has_value()) return {};
   const auto choose = [&](ScaleKind kind, std::string_view subject) {

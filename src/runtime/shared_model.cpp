@@ -36,7 +36,7 @@ struct SharedOptions {
   model::SkipMode zero_skip;
   model::Activations activations;
   model::BatchKernel batch_kernel;
-  double vlut_gain;
+  double vlut_gain, grouped_vlut_gain;
   int num_threads;
 };
 
@@ -110,6 +110,7 @@ void Announce(const formats::Checkpoint& checkpoint, const std::vector<std::stri
                           .activations = options.activations,
                           .batch_kernel = options.batch_kernel,
                           .vlut_gain = options.vlut_gain,
+                          .grouped_vlut_gain = options.grouped_vlut_gain,
                           .num_threads = num_threads});
   static_cast<void>(model::BytesOfFirst(*options.ranks, out.bytes()));
 }
@@ -167,6 +168,7 @@ class Follower {
     options.activations = shared.activations;
     options.batch_kernel = shared.batch_kernel;
     options.vlut_gain = shared.vlut_gain;
+    options.grouped_vlut_gain = shared.grouped_vlut_gain;
     options.ranks = &ranks_;
     Decisions decisions;
     return model::Model::Load(std::move(checkpoint), pool, &decisions, options);

@@ -8,11 +8,16 @@
 #include "kernels/vlut/x86_256.inc"
 // after what it needs
 #include "kernels/vlut/tables.inc"
+// after that
+#include "kernels/vlut/grouped.inc"
 
 namespace bittern::kernels {
 namespace {
 
-constexpr VlutOps kOps = {.gemm = GemmBy<Lanes16>, .gain = 1.3f};
+constexpr VlutOps kOps = {.gemm = GemmBy<Lanes16>,
+                          .gemm_grouped = GemmGroupedBy<Lanes16, Lanes16>,
+                          .gain = 1.3f,
+                          .grouped_gain = 1.5f};
 
 }  // namespace
 

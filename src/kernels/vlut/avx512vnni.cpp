@@ -36,6 +36,18 @@ inline void AddTo(int32_t* sums, Lanes32 x) {
   _mm512_storeu_si512(sums + 16, _mm512_add_epi32(_mm512_loadu_si512(sums + 16), high));
 }
 
+inline void AddScaled(float* totals, __m256i sums, __m512 scale, const float* scales) {
+  const __m512 scaled =
+      _mm512_mul_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(sums)), scale),
+                    _mm512_loadu_ps(scales));
+  _mm512_storeu_ps(totals, _mm512_add_ps(_mm512_loadu_ps(totals), scaled));
+}
+inline void AddScaled(float* totals, Lanes32 sums, float scale, const float* scales) {
+  const __m512 of_row = _mm512_set1_ps(scale);
+  AddScaled(totals, _mm512_castsi512_si256(sums.v), of_row, scales);
+  AddScaled(totals + 16, _mm512_extracti64x4_epi64(sums.v, 1), of_row, scales + 16);
+}
+
 inline __m512i TwoPanels(const int8_t* first, const int8_t* second) {
   return _mm512_inserti64x4(_mm512_castsi256_si512(Load<Lanes16>(first).v), Load<Lanes16>(second).v,
                             1);
@@ -64,6 +76,8 @@ inline void LoadColumns(const int8_t* const* panels, size_t offset, Lanes32 (&co
 }  // namespace bittern::kernels
 
 #include "kernels/vlut/tables.inc"
+// after that
+#include "kernels/vlut/grouped.inc"
 
 namespace bittern::kernels {
 namespace {
@@ -217,7 +231,10 @@ void Gemm(const VlutArgs* args) {
   args->num_tokens <= 16 ? MultiplyBoth<Lanes16, 2>(*args) : MultiplyBoth<Lanes32, 1>(*args);
 }
 
-constexpr VlutOps kOps = {.gemm = Gemm, .gain = 1.3f};
+constexpr VlutOps kOps = {.gemm = Gemm,
+                          .gemm_grouped = GemmGroupedBy<Lanes16, Lanes32>,
+                          .gain = 1.3f,
+                          .grouped_gain = 1.0f};
 
 }  // namespace
 

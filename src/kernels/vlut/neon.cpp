@@ -38,6 +38,16 @@ inline void AddTo(int32_t* sums, Lanes8 x) {
   vst1q_s32(sums + 4, vaddw_s16(vld1q_s32(sums + 4), vget_high_s16(x.v)));
 }
 
+inline void AddScaled(float* totals, int16x4_t sums, float scale, const float* scales) {
+  const float32x4_t scaled =
+      vmulq_f32(vmulq_n_f32(vcvtq_f32_s32(vmovl_s16(sums)), scale), vld1q_f32(scales));
+  vst1q_f32(totals, vaddq_f32(vld1q_f32(totals), scaled));
+}
+inline void AddScaled(float* totals, Lanes8 sums, float scale, const float* scales) {
+  AddScaled(totals, vget_low_s16(sums.v), scale, scales);
+  AddScaled(totals + 4, vget_high_s16(sums.v), scale, scales + 4);
+}
+
 inline void LoadColumns(const int8_t* const* panels, size_t offset, Lanes8 (&columns)[4]) {
   const int8x8x4_t bytes = vld4_s8(panels[0] + offset);
   for (size_t c = 0; c < 4; ++c) columns[c].v = vmovl_s8(bytes.val[c]);
@@ -62,11 +72,16 @@ inline void MapStep(const uint8_t* bytes, size_t entry_bytes, uint16_t* offsets)
 }  // namespace bittern::kernels
 
 #include "kernels/vlut/tables.inc"
+// after that
+#include "kernels/vlut/grouped.inc"
 
 namespace bittern::kernels {
 namespace {
 
-constexpr VlutOps kOps = {.gemm = GemmBy<Lanes8>, .gain = 1.5f};
+constexpr VlutOps kOps = {.gemm = GemmBy<Lanes8>,
+                          .gemm_grouped = GemmGroupedBy<Lanes8, Lanes8>,
+                          .gain = 1.5f,
+                          .grouped_gain = 1.5f};
 
 }  // namespace
 

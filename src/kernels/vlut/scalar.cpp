@@ -36,6 +36,12 @@ inline void AddTo(int32_t* sums, Lanes8 x) {
   for (size_t i = 0; i < Lanes8::kLanes; ++i) sums[i] += x.v[i];
 }
 
+inline void AddScaled(float* totals, Lanes8 sums, float scale, const float* scales) {
+  for (size_t i = 0; i < Lanes8::kLanes; ++i) {
+    totals[i] += static_cast<float>(sums.v[i]) * scale * scales[i];
+  }
+}
+
 inline void LoadColumns(const int8_t* const* panels, size_t offset, Lanes8 (&columns)[4]) {
   for (size_t c = 0; c < 4; ++c) {
     for (size_t i = 0; i < Lanes8::kLanes; ++i) columns[c].v[i] = panels[0][offset + i * 4 + c];
@@ -54,11 +60,16 @@ inline void MapStep(const uint8_t* bytes, size_t entry_bytes, uint16_t* offsets)
 }  // namespace bittern::kernels
 
 #include "kernels/vlut/tables.inc"
+// after that
+#include "kernels/vlut/grouped.inc"
 
 namespace bittern::kernels {
 namespace {
 
-constexpr VlutOps kOps = {.gemm = GemmBy<Lanes8>, .gain = 2.0f};
+constexpr VlutOps kOps = {.gemm = GemmBy<Lanes8>,
+                          .gemm_grouped = GemmGroupedBy<Lanes8, Lanes8>,
+                          .gain = 2.0f,
+                          .grouped_gain = 5.0f};
 
 }  // namespace
 

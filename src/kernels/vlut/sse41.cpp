@@ -38,6 +38,17 @@ inline void AddTo(int32_t* sums, Lanes8 x) {
   _mm_storeu_si128(to + 1, _mm_add_epi32(_mm_loadu_si128(to + 1), high));
 }
 
+inline void AddScaled(float* totals, __m128i sums, __m128 scale, const float* scales) {
+  const __m128 scaled = _mm_mul_ps(_mm_mul_ps(_mm_cvtepi32_ps(_mm_cvtepi16_epi32(sums)), scale),
+                                   _mm_loadu_ps(scales));
+  _mm_storeu_ps(totals, _mm_add_ps(_mm_loadu_ps(totals), scaled));
+}
+inline void AddScaled(float* totals, Lanes8 sums, float scale, const float* scales) {
+  const __m128 of_row = _mm_set1_ps(scale);
+  AddScaled(totals, sums.v, of_row, scales);
+  AddScaled(totals + 4, _mm_srli_si128(sums.v, 8), of_row, scales + 4);
+}
+
 /// Byte kByte of each token's four, sign extended.
 template <int kByte>
 inline Lanes8 Column(__m128i first, __m128i second) {
@@ -77,11 +88,16 @@ inline void MapStep(const uint8_t* bytes, size_t entry_bytes, uint16_t* offsets)
 }  // namespace bittern::kernels
 
 #include "kernels/vlut/tables.inc"
+// after that
+#include "kernels/vlut/grouped.inc"
 
 namespace bittern::kernels {
 namespace {
 
-constexpr VlutOps kOps = {.gemm = GemmBy<Lanes8>, .gain = 2.0f};
+constexpr VlutOps kOps = {.gemm = GemmBy<Lanes8>,
+                          .gemm_grouped = GemmGroupedBy<Lanes8, Lanes8>,
+                          .gain = 2.0f,
+                          .grouped_gain = 2.0f};
 
 }  // namespace
 

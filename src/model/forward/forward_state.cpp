@@ -98,6 +98,7 @@ Result<ThreadScratch> CreateScratch(const ModelConfig& c, const Shapes& shapes,
   const auto head_dim = static_cast<std::size_t>(c.head_dim);
   ThreadScratch s;
   const std::size_t few = std::min(shapes.tokens, kFewTokens);
+  const bool batches = shapes.tokens * shapes.digits > kFewTokens;
   // A lookup kernel's last step may reach past the padding of Tile16.
   const std::size_t past = quant::LutStepCols(quant::LutKind::kTl2);
   s.row = BITTERN_TRY(
@@ -105,8 +106,8 @@ Result<ThreadScratch> CreateScratch(const ModelConfig& c, const Shapes& shapes,
   s.normed = BITTERN_TRY(AlignedBuffer<float>::Create(shapes.widest_input, what));
   if (weights.has_groups) {
     const std::size_t groups = shapes.widest_input / kernels::kGroupCols;
-    s.scales =
-        BITTERN_TRY(AlignedBuffer<float>::Create(kGroupedTiles * groups * quant::kTileRows, what));
+    s.scales = BITTERN_TRY(AlignedBuffer<float>::Create(
+        (batches ? kMostGroupedTiles : kGroupedTiles) * groups * quant::kTileRows, what));
     s.grouped = BITTERN_TRY(
         AlignedBuffer<kernels::GroupedToken>::Create(shapes.tokens * shapes.digits, what));
     if (shapes.digits > 1) {
@@ -119,7 +120,6 @@ Result<ThreadScratch> CreateScratch(const ModelConfig& c, const Shapes& shapes,
   }
   s.tables = BITTERN_TRY(AlignedBuffer<std::uint8_t>::Create(
       std::max<std::size_t>(1, kLutTokens * TableBytes(shapes.layout, shapes.widest_input)), what));
-  const bool batches = shapes.tokens > kFewTokens;
   s.codes = BITTERN_TRY(AlignedBuffer<std::uint8_t>::Create(
       std::max(kernels::kGemmTiles * quant::kTileRows * shapes.widest_input,
                batches ? kernels::VlutScratch(kMostTableTiles) : 0),

@@ -23,8 +23,9 @@ namespace bittern::model {
 /// than a thread's share of a matrix are never made at once, but for kSmallestPiece.
 inline constexpr std::size_t kMostTableTiles = 112, kMostMadeTiles = 60, kSmallestPiece = 16;
 
-/// Tiles of a matrix with scales of groups that stay in the cache for all tokens of a batch.
-inline constexpr std::size_t kGroupedTiles = 4;
+/// Tiles of a matrix with scales of groups that stay in the cache for all tokens of a batch; and
+/// those that it takes at once by tables, beside which the scales stay in the cache.
+inline constexpr std::size_t kGroupedTiles = 4, kMostGroupedTiles = 64;
 
 /// Tokens whose tables a lookup kernel's batch keeps at once.
 inline constexpr std::size_t kLutTokens = 8;
@@ -34,7 +35,7 @@ struct ThreadScratch {
   AlignedBuffer<std::int8_t> row;  // (widest input padded to 128): before it joins a panel
   AlignedBuffer<float> normed;     // (widest input padded): a row before quantisation
   AlignedBuffer<float> rotated;    // (widest input), where weights are rotated
-  AlignedBuffer<float> scales;     // of kGroupedTiles tiles, where some matrix has groups
+  AlignedBuffer<float> scales;     // of kMostGroupedTiles tiles, where some matrix has groups
   AlignedBuffer<kernels::GroupedToken>
       grouped;               // (N digits): rows that meet tiles of such a matrix
   AlignedBuffer<float> low;  // (N, 16 kGroupedTiles): products of low digits, where there are two

@@ -2,9 +2,10 @@
 // Batches of more than a few tokens. One of two kernels takes all tokens at once:
 //   multiply-adds (Tile16Ops::gemm) take two tiles of 16 rows; a weight is unpacked once for
 //   several tokens;
-//   tables across tokens (VlutOps::gemm) take 32 tokens and up to 1,792 rows, because every row
-//   shares the cost of the tables.
-// Both sums are exact, so the choice changes speed only. Layouts that are not Tile16 are turned
+//   tables across tokens (VlutOps) take 32 tokens and up to 1,792 rows, because every row shares
+//   the cost of the tables.
+// Both sums are exact, so the choice changes speed only. Matrices with scales of groups come here
+// for tables alone, with a vector for each digit of a token. Layouts that are not Tile16 are turned
 // into it a piece at a time, in scratch memory that stays in cache. Threads take pieces by
 // Team::Deal, so one that is held up is helped by the others.
 #include "model/forward/gemm.hpp"
@@ -32,20 +33,22 @@ std::size_t RoundUp(std::size_t value, std::size_t to) { return (value + to - 1)
 /// pieces of `rows`; at most 1: it is done with multiply-adds, else by tables.
 double GainOfTables(const MatrixProduct& product, std::size_t rows) noexcept {
   // Sixteen tokens take more than half of the time of 32, and lanes without a token take theirs.
-  constexpr double kCostOfSixteen = 0.55;
+  const bool grouped = product.matrix.grouped();
+  const double of_sixteen = grouped ? 0.7 : 0.55;
   // Tiles that are made first leave the first-level cache; in passes of 32 tokens.
   constexpr double kCostOfMaking = 0.14;
-  const std::size_t tokens = product.in.count;
+  const std::size_t tokens = product.in.row_of(product.in.count);
   const std::size_t whole = tokens / kVlutTokens, rest = tokens % kVlutTokens;
   const double cost = static_cast<double>(whole) +
                       (rest == 0    ? 0
-                       : rest <= 16 ? kCostOfSixteen
+                       : rest <= 16 ? of_sixteen
                                     : 1) +
                       (product.matrix.layout == MatrixLayout::kTile16 ? 0 : kCostOfMaking);
   const auto lanes = static_cast<double>(tokens) / kVlutTokens;
   const auto shared =
       static_cast<double>(rows) / static_cast<double>(rows + kernels::kVlutTableRows);
-  return product.context.weights.vlut_gain * shared * lanes / cost;
+  const Weights& weights = product.context.weights;
+  return (grouped ? weights.grouped_vlut_gain : weights.vlut_gain) * shared * lanes / cost;
 }
 
 /// Tiles of 16 rows in a piece, if the matrix is taken by tables: as many pieces for each thread.
@@ -53,8 +56,9 @@ std::size_t TilesByTables(const MatrixProduct& product) noexcept {
   const TernaryMatrix& matrix = product.matrix;
   if (matrix.layout == MatrixLayout::kColumns) return kTilesOfPanel;
   const std::size_t all = matrix.padded_rows() / kTileRows;
-  const std::size_t most =
-      matrix.layout == MatrixLayout::kTile16 ? kMostTableTiles : kMostMadeTiles;
+  const std::size_t most = matrix.layout != MatrixLayout::kTile16 ? kMostMadeTiles
+                           : matrix.grouped()                     ? kMostGroupedTiles
+                                                                  : kMostTableTiles;
   const std::size_t pieces =
       RoundUp((all + most - 1) / most, static_cast<std::size_t>(product.context.team.size()));
   const std::size_t tiles = std::max<std::size_t>(1, (all + pieces - 1) / pieces);
@@ -180,6 +184,32 @@ void LookUp(const MatrixProduct& product, const Rows& rows, Range tokens) {
   }
 }
 
+/// The same of a matrix with scales of groups.
+void LookUpGroups(const MatrixProduct& product, const Rows& rows, Range tokens) {
+  const auto& [context, in, matrix, out] = product;
+  const std::size_t of_tile = TileRows(matrix.layout) / kTileRows;
+  const Range tiles{rows.tile / of_tile, (rows.tile + rows.count) / of_tile};
+  const float* scales = GroupScalesOf(context, matrix, tiles);
+  const std::size_t at_once = kVlutTokens / in.digits();
+  for (std::size_t token = tokens.begin; token < tokens.end; token += at_once) {
+    const std::size_t now = std::min(at_once, tokens.end - token), first = in.row_of(token);
+    const kernels::GroupedVlutArgs args{.tiles = rows.tiles,
+                                        .num_tiles = rows.count,
+                                        .num_blocks = matrix.num_blocks,
+                                        .weight_scales = scales,
+                                        .scales_per_block = matrix.scales_per_block,
+                                        .panels = in.values(first),
+                                        .act_scales = in.group_scales(first),
+                                        .act_scales_stride = in.memory.groups,
+                                        .num_tokens = in.row_of(now),
+                                        .digits = in.digits(),
+                                        .out = out.row(token) + rows.tile * kTileRows,
+                                        .out_stride = out.stride,
+                                        .scratch = context.scratch().codes.data()};
+    context.weights.kernels->vlut().gemm_grouped(&args);
+  }
+}
+
 /// An item, its rows in pieces of the plan.
 void Multiply(const MatrixProduct& product, const Plan& plan, const GemmItem& item,
               Sixteens* sixteens) {
@@ -187,7 +217,8 @@ void Multiply(const MatrixProduct& product, const Plan& plan, const GemmItem& it
   for (std::size_t tile = item.rows.begin / kTileRows; tile < end; tile += plan.tiles) {
     const std::size_t count = std::min(plan.tiles, end - tile);
     const Rows rows{sixteens->Get(tile, count), tile, count};
-    (plan.by_tables ? LookUp : MultiplyAdd)(product, rows, item.tokens);
+    const auto by_tables = product.matrix.grouped() ? LookUpGroups : LookUp;
+    (plan.by_tables ? by_tables : MultiplyAdd)(product, rows, item.tokens);
   }
 }
 

@@ -27,8 +27,9 @@ struct GemmItem {
 /// tiles of 48. Not kColumns. No barrier.
 void GemmPart(const MatrixProduct& product, const GemmItem& item);
 
-/// All of a product of more than a few tokens. The team is dealt the rows. Layouts kTile16,
-/// kTile48, kRows and kColumns. No barrier at the end.
+/// All of a product of more than a few rows of activations. The team is dealt the rows. Layouts
+/// kTile16, kTile48, kRows and kColumns; with scales of groups only where GemmGain is more than 1.
+/// No barrier at the end.
 void Gemm(const MatrixProduct& product);
 
 }  // namespace bittern::model

@@ -318,7 +318,7 @@ void LinearTiles(const MatrixProduct& product, Range tiles) {
 void Linear(const Context& context, const QuantizedRows& in, const TernaryMatrix& matrix,
             FloatRows out) {
   const MatrixProduct product{context, in, matrix, out};
-  if (matrix.grouped()) {
+  if (matrix.grouped() && (in.few() || GemmGain(product) <= 1)) {
     LinearGrouped(product);
   } else if (IsLut(matrix.layout)) {
     GemvLut(product);

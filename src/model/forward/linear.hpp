@@ -54,7 +54,7 @@ struct MatrixProduct {
 void Linear(const Context& context, const QuantizedRows& in, const TernaryMatrix& matrix,
             FloatRows out);
 
-/// The scales of some tiles (up to kGroupedTiles) of a grouped matrix; those of binary16 are
+/// The scales of some tiles (up to kMostGroupedTiles) of a grouped matrix; those of binary16 are
 /// widened first, into the thread's scratch until its next call.
 const float* GroupScalesOf(const Context& context, const TernaryMatrix& matrix, Range tiles);
 

@@ -336,15 +336,14 @@ bool SkipsZeros(const ModelConfig& c, const Weights& weights, const LoadOptions&
   return weights.kernels->sparse_info->isa != kernels::Isa::scalar;
 }
 
-/// Sets Weights::vlut_gain: forced, measured, or known of kernels for one instruction set.
-double VlutGain(const kernels::Kernels& kernels, const LoadOptions& options) {
+/// For Weights::vlut_gain and grouped_vlut_gain: forced, measured, or known of kernels for one
+/// instruction set.
+double VlutGain(const kernels::Kernels& kernels, BatchKernel wanted, double measured, float known) {
   constexpr double kForced = 1e6;
-  if (options.batch_kernel != BatchKernel::kAuto) {
-    return options.batch_kernel == BatchKernel::kVlut ? kForced : 0;
-  }
-  if (options.vlut_gain > 0) return options.vlut_gain;
+  if (wanted != BatchKernel::kAuto) return wanted == BatchKernel::kVlut ? kForced : 0;
+  if (measured > 0) return measured;
   const bool same = kernels.vlut_info->isa == kernels.tile16_info->isa;
-  return same ? static_cast<double>(kernels.vlut().gain) : 0;
+  return same ? static_cast<double>(known) : 0;
 }
 
 /// Says how many neurons are not there.
@@ -379,7 +378,11 @@ Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const Model
   weights.shares = std::move(shares);
   weights.kernels =
       std::make_shared<kernels::Kernels>(BITTERN_TRY(kernels::SelectKernelsForced(options.isa)));
-  weights.vlut_gain = VlutGain(*weights.kernels, options);
+  const kernels::VlutOps& tables = weights.kernels->vlut();
+  weights.vlut_gain =
+      VlutGain(*weights.kernels, options.batch_kernel, options.vlut_gain, tables.gain);
+  weights.grouped_vlut_gain = VlutGain(*weights.kernels, options.batch_kernel,
+                                       options.grouped_vlut_gain, tables.grouped_gain);
   weights.rotation = BITTERN_TRY(ReadRotation(checkpoint, c, decisions));
   weights.embedding = BITTERN_TRY(LoadDense(binder, TensorId::kTokenEmbd, c, pool));
   weights.final_norm = BITTERN_TRY(BindNorm(binder, c, TensorId::kOutputNorm));
