@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "kernels/registry.hpp"
 #include "model/load/load_for_test.hpp"
 #include "model/matrix_layout.hpp"
 #include "model/one_sequence_for_test.hpp"
@@ -14,9 +15,9 @@ namespace bittern::model {
 namespace {
 
 std::vector<float> LastLogits(const SmallModel& small, std::size_t num_tokens, MatrixLayout layout,
-                              const char* isa = "") {
+                              const char* isa = "", BatchKernel batch = BatchKernel::kAuto) {
   auto pool = ThreadPool::Create(2).value();
-  LoadOptions options{.layout = layout};
+  LoadOptions options{.layout = layout, .batch_kernel = batch};
   options.isa = isa;
   const Model model = load_test::LoadGood(small, pool, options);
   EXPECT_EQ(model.weights().layers[0].qkv_proj.layout, layout);
@@ -43,6 +44,28 @@ TEST(GroupedLayout, Tile48GivesTheBitsOfTile16) {
         const auto expected = LastLogits(small, tokens, MatrixLayout::kTile16);
         for (const char* isa : {"", "scalar"}) {
           ASSERT_EQ(LastLogits(small, tokens, MatrixLayout::kTile48, isa), expected)
+              << architecture << ", " << tokens << " tokens, " << isa;
+        }
+      }
+    }
+  }
+}
+
+// The digits of a token are vectors of their own: 5 tokens of two digits are no longer a few, 16
+// fill the lanes of a call, 17 begin another.
+TEST(GroupedLayout, TablesAcrossTokensGiveTheBitsOfMultiplyAdds) {
+  for (const char* architecture : {"bitnet-b1.58", "qwen3", "qwen35", "maple"}) {
+    SmallModel small(architecture);
+    small.Recode(quant::CodecOf(quant::TernaryLayout::kQ2_0), [](std::size_t r, std::size_t group) {
+      return 0.0625f * static_cast<float>(1 + (r + group) % 3);
+    });
+    for (const std::size_t tokens : {5u, 8u, 9u, 16u, 17u, 40u, 64u}) {
+      const auto expected =
+          LastLogits(small, tokens, MatrixLayout::kTile16, "", BatchKernel::kTile16);
+      for (const auto layout : {MatrixLayout::kTile16, MatrixLayout::kTile48}) {
+        for (const char* isa : {"", "avx2", "scalar"}) {
+          if (!kernels::SelectKernelsForced(isa)) continue;
+          ASSERT_EQ(LastLogits(small, tokens, layout, isa, BatchKernel::kVlut), expected)
               << architecture << ", " << tokens << " tokens, " << isa;
         }
       }
