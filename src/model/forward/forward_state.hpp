@@ -23,8 +23,8 @@ namespace bittern::model {
 /// than a thread's share of a matrix are never made at once, but for kSmallestPiece.
 inline constexpr std::size_t kMostTableTiles = 112, kMostMadeTiles = 60, kSmallestPiece = 16;
 
-/// Tiles of a matrix with scales of groups that stay in the cache for all tokens of a batch; and
-/// those that it takes at once by tables, beside which the scales stay in the cache.
+/// Tiles of a matrix with scales of groups. The first number stays in the cache for all tokens of a
+/// batch. The second is taken at once by tables; sums and scales stay in the second-level cache.
 inline constexpr std::size_t kGroupedTiles = 4, kMostGroupedTiles = 64;
 
 /// Tokens whose tables a lookup kernel's batch keeps at once.

@@ -341,6 +341,38 @@ void RunTile48(const kernels::Tile48Ops& ops, KernelResults* results) {
   results->Add("to_tile16", std::span<const std::uint8_t>(made));
 }
 
+namespace {
+
+/// The vectors of a call with scales of groups, as tokens of one digit, and of two where they pair.
+void RunGroups(const kernels::VlutOps& ops, const kernels::VlutArgs& of, Random* random,
+               KernelResults* results) {
+  constexpr std::size_t kGroups = kCols / kernels::kGroupCols;
+  const std::size_t rows = of.num_tiles * quant::kTileRows;
+  const auto act_scales = RandomFloats(of.num_tokens * kGroups, random);
+  for (const std::size_t digits : {1u, 2u}) {
+    if (of.num_tokens % digits != 0) continue;
+    const auto weight_scales = RandomFloats(rows * kBlocks * digits, random);
+    std::vector<float> out(of.num_tokens / digits * rows);
+    const kernels::GroupedVlutArgs args{.tiles = of.tiles,
+                                        .num_tiles = of.num_tiles,
+                                        .num_blocks = of.num_blocks,
+                                        .weight_scales = weight_scales.data(),
+                                        .scales_per_block = digits,
+                                        .panels = of.panels,
+                                        .act_scales = act_scales.data(),
+                                        .act_scales_stride = kGroups,
+                                        .num_tokens = of.num_tokens,
+                                        .digits = digits,
+                                        .out = out.data(),
+                                        .out_stride = rows,
+                                        .scratch = of.scratch};
+    ops.gemm_grouped(&args);
+    results->Add("gemm_grouped", std::span<const float>(out));
+  }
+}
+
+}  // namespace
+
 /// -128 is taken out of the activations, which this kernel does not allow.
 void RunVlut(const kernels::VlutOps& ops, KernelResults* results) {
   Random random(5);
@@ -361,6 +393,7 @@ void RunVlut(const kernels::VlutOps& ops, KernelResults* results) {
                                  .scratch = scratch.data()};
     ops.gemm(&args);
     results->Add("gemm", std::span<const std::int32_t>(out));
+    RunGroups(ops, args, &random, results);
   }
 }
 
