@@ -168,7 +168,10 @@ def qwen35_keys(s):
         "ssm.group_count": s["key_heads"], "ssm.time_step_rank": s["value_heads"],
         "ssm.inner_size": s["value_heads"] * s["state"]}
     keys = [("qwen35." + name, U32, value) for name, value in numbers.items()]
-    keys += [("qwen35.attention.layer_norm_rms_epsilon", FLOAT, 1e-6), ("qwen35.rope.freq_base", FLOAT, 1e7)]
+    pairs = s["rotated"] // 2
+    sections = [(pairs + 2) // 3, (pairs + 1) // 3, pairs // 3, 0]  # of text they are all alike; llama.cpp asks for them
+    keys += [("qwen35.attention.layer_norm_rms_epsilon", FLOAT, 1e-6), ("qwen35.rope.freq_base", FLOAT, 1e7),
+             ("qwen35.rope.dimension_sections", (ARRAY, I32), sections)]
     return keys
 
 

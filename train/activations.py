@@ -28,7 +28,8 @@ def rounded(x, group, most):
 
 
 WAYS = {"int8 a token": (0, 127), "int8 in groups of 256": (256, 127), "int8 in groups of 128": (128, 127),
-        "int8 in groups of 64": (64, 127), "int8 in groups of 32": (32, 127), "int16 a token": (0, 32767),
+        "int8 in groups of 64": (64, 127), "int8 in groups of 32": (32, 127), "9 bits in groups of 64": (64, 255), "10 bits in groups of 64": (64, 511),
+        "11 bits in groups of 64": (64, 1023), "12 bits in groups of 64": (64, 2047), "int16 a token": (0, 32767),
         "int16 in groups of 64": (64, 32767)}
 
 
