@@ -183,30 +183,6 @@ void Gemm(const uint8_t* tiles, size_t num_tiles, size_t num_blocks, const int8_
   }
 }
 
-/// Sums of the two groups of a block for eight rows.
-struct GroupSums {
-  __m256i low = _mm256_setzero_si256(), high = _mm256_setzero_si256();
-};
-
-/// The fields of 32 bytes of weights, from the top on.
-struct Fields {
-  explicit Fields(__m256i bytes)
-      : top(Get<6>(bytes)), second(Get<4>(bytes)), third(Get<2>(bytes)), low(Get<0>(bytes)) {}
-  template <int kShift>
-  static __m256i Get(__m256i bytes) {
-    return _mm256_and_si256(_mm256_srli_epi16(bytes, kShift), _mm256_set1_epi8(3));
-  }
-  __m256i top, second, third, low;
-};
-
-/// Four groups of four activations, `field` apart, times fields of eight rows.
-inline void AddHalfStep(const Fields& fields, const int8_t* act, size_t field, GroupSums* sums) {
-  sums->low = AddProducts(AddProducts(sums->low, fields.top, Broadcast4(act)), fields.second,
-                          Broadcast4(act + field));
-  sums->high = AddProducts(AddProducts(sums->high, fields.third, Broadcast4(act + 2 * field)),
-                           fields.low, Broadcast4(act + 3 * field));
-}
-
 /// Adds a group's sums, scaled, to eight rows' floats: in two products and a sum, none fused.
 inline __m256 AddGroup(__m256 total, __m256i narrow, int32_t act_sum, const float* weight_scales,
                        float act_scale) {
@@ -217,50 +193,59 @@ inline __m256 AddGroup(__m256 total, __m256i narrow, int32_t act_sum, const floa
   return _mm256_add_ps(total, scaled);
 }
 
-/// Eight rows of a block times kDigits vectors: weights are unpacked once for all of them. act:
-/// where the block's activations begin. scales: of these rows.
+/// A block times kDigits vectors: narrow[group][vector][half of the rows]. at: where the block's
+/// activations lie in each vector.
 template <size_t kDigits>
-inline void AddHalfBlock(const GroupedArgs* g, const GroupedToken* digits, size_t b,
-                         const uint8_t* half, const float* scales, __m256* totals) {
-  const size_t stride = g->act_stride, second = (g->scales_per_block - 1) * kRows;
-  GroupSums sums[kDigits];
-  for (size_t step = 0; step < kSteps; ++step) {
-    const uint8_t* q = half + step * kStepBytes;
+[[gnu::always_inline]] inline void AddBlock(const uint8_t* block, const int8_t* const* acts,
+                                            size_t at, size_t stride,
+                                            __m256i narrow[2][kDigits][2]) {
+  Unroll<kDigits>(BITTERN_STEP(d) {
+    narrow[0][d.value][0] = narrow[0][d.value][1] = _mm256_setzero_si256();
+    narrow[1][d.value][0] = narrow[1][d.value][1] = _mm256_setzero_si256();
+  });
+  for (size_t step = 0; step < kSteps; ++step, at += stride) {
+    const uint8_t* q = block + step * kStepBytes;
     _mm_prefetch(reinterpret_cast<const char*>(q + kPrefetchBytes), _MM_HINT_T0);
-    const Fields fields(Load(q));
-    Unroll<kDigits>(BITTERN_STEP(d) {
-      AddHalfStep(fields, digits[d.value].act + (b * (kBlock / 4) + step) * stride, kSteps * stride,
-                  &sums[d.value]);
+    const __m256i bytes[2] = {Load(q), Load(q + 32)};
+    Unroll<4>(BITTERN_STEP(field) {
+      constexpr int kShift = 6 - 2 * static_cast<int>(field.value);
+      AddField<kDigits, kShift>(bytes, acts, at + field.value * kSteps * stride,
+                                narrow[field.value / 2]);
     });
   }
-  Unroll<kDigits>(BITTERN_STEP(d) {
-    const GroupedToken& of = digits[d.value];
-    __m256& total = totals[d.value];
-    total = AddGroup(total, sums[d.value].low, of.act_sums[2 * b], scales, of.act_scales[2 * b]);
-    total = AddGroup(total, sums[d.value].high, of.act_sums[2 * b + 1], scales + second,
-                     of.act_scales[2 * b + 1]);
-  });
 }
 
-/// kDigits vectors whose products are added.
+/// kDigits vectors whose products are added. Weights are unpacked once for all of them, and a
+/// broadcast serves sixteen rows: the sums of a block fill half of the registers.
 template <size_t kDigits>
 void GemvDigits(const GroupedArgs* g, const GroupedToken* digits) {
+  const size_t stride = g->act_stride, second = (g->scales_per_block - 1) * kRows;
+  const int8_t* acts[kDigits];
+  Unroll<kDigits>(BITTERN_STEP(d) { acts[d.value] = digits[d.value].act; });
   const uint8_t* p = g->tiles;
   const float* scales = g->weight_scales;
   for (size_t t = 0; t < g->num_tiles; ++t) {
-    __m256 first[kDigits], last[kDigits];
-    Unroll<kDigits>(BITTERN_STEP(d) { first[d.value] = last[d.value] = _mm256_setzero_ps(); });
-    for (size_t b = 0; b < g->num_blocks;
-         ++b, p += kBlockBytes, scales += g->scales_per_block * kRows) {
-      AddHalfBlock<kDigits>(g, digits, b, p, scales, first);
-      AddHalfBlock<kDigits>(g, digits, b, p + 32, scales + 8, last);
+    __m256 totals[kDigits][2];
+    Unroll<kDigits>(
+        BITTERN_STEP(d) { totals[d.value][0] = totals[d.value][1] = _mm256_setzero_ps(); });
+    for (size_t b = 0; b < g->num_blocks; ++b, p += kBlockBytes, scales += kRows + second) {
+      __m256i narrow[2][kDigits][2];
+      AddBlock<kDigits>(p, acts, b * (kBlock / 4) * stride, stride, narrow);
+      Unroll<kDigits>(BITTERN_STEP(d) {
+        const GroupedToken& of = digits[d.value];
+        Unroll<4>(BITTERN_STEP(i) {
+          constexpr size_t kGroup = i.value / 2, kHalf = i.value % 2;
+          __m256& total = totals[d.value][kHalf];
+          total = AddGroup(total, narrow[kGroup][d.value][kHalf], of.act_sums[2 * b + kGroup],
+                           scales + kGroup * second + 8 * kHalf, of.act_scales[2 * b + kGroup]);
+        });
+      });
     }
-    if constexpr (kDigits > 1) {
-      first[0] = _mm256_add_ps(first[0], first[1]);
-      last[0] = _mm256_add_ps(last[0], last[1]);
-    }
-    _mm256_storeu_ps(g->out + t * kRows, first[0]);
-    _mm256_storeu_ps(g->out + t * kRows + 8, last[0]);
+    Unroll<2>(BITTERN_STEP(half) {
+      __m256 sum = totals[0][half.value];
+      if constexpr (kDigits > 1) sum = _mm256_add_ps(sum, totals[1][half.value]);
+      _mm256_storeu_ps(g->out + t * kRows + 8 * half.value, sum);
+    });
   }
 }
 
