@@ -13,29 +13,33 @@
 
 namespace bittern::kernels {
 
-/// One of several int8 vectors that meet a matrix whose scales differ along a row. GroupedArgs says
-/// how long each field is.
+/// A vector of more than 8 bits has two digits: q = kDigitBase * high + low.
+constexpr int32_t kDigitBase = 255;
+
+/// One of several vectors that meet a matrix whose scales differ along a row. GroupedArgs says how
+/// long each field is. All vectors of a call have two digits, or none has.
 struct GroupedToken {
   const int8_t* act;
   const int32_t* act_sums;
   const float* act_scales;
   float* out;
+  const int8_t* low = nullptr;
 };
 
-/// A ternary matrix whose scales differ along a row, times one int8 vector. Groups have 64
+/// A ternary matrix whose scales differ along a row, times one vector. Groups have 64
 /// columns (kGroupCols); a weight scale covers one or two of them.
 struct GroupedArgs {
   const uint8_t* tiles;  ///< num_tiles * num_blocks * 512 bytes
   size_t num_tiles, num_blocks;
   const float* weight_scales;  ///< [tile][block][scales_per_block][16 rows]
   size_t scales_per_block;     ///< 1 (128 columns each) or 2 (64)
-  const int8_t* act;           ///< groups of four activations, act_stride bytes apart
+  const int8_t* act;           ///< groups of four activations (high digits), act_stride bytes apart
   size_t act_stride;           ///< 4: a plain vector; 32: one token of a panel
-  const int32_t* act_sums;     ///< [num_blocks * 2]: sum of each group's activations
+  const int32_t* act_sums;     ///< [num_blocks * 2]: sum of each group's activations q
   const float* act_scales;     ///< [num_blocks * 2]: what one step of a group is worth
   float* out;                  ///< [num_tiles * 16]
-  const GroupedToken* low;     ///< null, or the low digits where `act` has the high ones
-                               ///< (FloatOps::quantize_digits); the kernel does not use their `out`
+  const int8_t* low;           ///< null, or the low digits, which lie as `act` does
+                               ///< (FloatOps::quantize_digits)
 };
 
 /// A matrix whose scales differ along a row, times several vectors: as GroupedArgs says.
@@ -76,9 +80,8 @@ struct Tile16Ops {
                uint8_t* scratch);
 
   /// out[16 t + r] = sum over the groups, first to last, of
-  /// (float(sum of (code - 1) * act) * weight scale) * act scale: each operation rounds once,
-  /// none is fused. Where there are low digits, their sum over the groups is then added to that of
-  /// the high ones.
+  /// (float(sum of (code - 1) * q) * weight scale) * act scale: each operation rounds once, none is
+  /// fused. q is act, or kDigitBase * act + low. |sum| <= 64 * 32512 < 2^24, which floats hold.
   void (*gemv_grouped)(const GroupedArgs* args);
 
   /// The same for every token; weights are unpacked once for several of them.
@@ -104,10 +107,10 @@ struct GroupedVlutArgs {
   const float* weight_scales;
   size_t scales_per_block;
   const int8_t* panels;     ///< as VlutArgs has them
-  const float* act_scales;  ///< of each vector, act_scales_stride apart
+  const float* act_scales;  ///< [num_tokens / digits], act_scales_stride apart
   size_t act_scales_stride;
   size_t num_tokens;  ///< vectors: 1..kVlutTokens
-  size_t digits;      ///< 2: a high vector is followed by its low one; else 1
+  size_t digits;      ///< 2: a vector of high digits is followed by that of the low ones; else 1
   float* out;         ///< [num_tokens / digits] out_stride apart, as Tile16Ops::gemv_grouped says
   size_t out_stride;
   uint8_t* scratch;  ///< VlutScratch(num_tiles) bytes, aligned to 4; fastest at 64
@@ -363,9 +366,9 @@ struct FloatOps {
   /// clamped to [-127, 127]. Returns s; *sum = sum of q. (b1.58, arXiv:2402.17764, sec. 2)
   /// Where some x is not finite: returns 0, which s never is, and every q is 0.
   float (*quantize_absmax)(const float* x, size_t n, int8_t* q, int32_t* sum);
-  /// The same to 16 bits, as two digits of base 255: s = 32512 / max(|x|max, 1e-5),
-  /// q = round half even(x * s) = 255 high + low, all digits in [-127, 127]. sums: of high, of low.
-  float (*quantize_digits)(const float* x, size_t n, int8_t* high, int8_t* low, int32_t* sums);
+  /// The same to 16 bits, as two digits: s = 32512 / max(|x|max, 1e-5),
+  /// q = round half even(x * s) = kDigitBase high + low, all digits in [-127, 127]. *sum: of q.
+  float (*quantize_digits)(const float* x, size_t n, int8_t* high, int8_t* low, int32_t* sum);
   /// As RescaleArgs says, for every token and row.
   void (*rescale)(const RescaleArgs* args);
   /// x[i] += y[i].

@@ -109,7 +109,7 @@ void Grouped(benchmark::State& state, const Tile16Ops& ops) {
       for (const GroupedToken& token : each) {
         const GroupedArgs args{
             weights.data(), kGemmTiles,       kBlocks,   scales.data(), 1, token.act, 32,
-            token.act_sums, token.act_scales, token.out, nullptr};
+            token.act_sums, token.act_scales, token.out, token.low};
         ops.gemv_grouped(&args);
       }
     }
@@ -129,18 +129,17 @@ void GroupedRows(benchmark::State& state, const Ops& ops) {
   const std::vector<std::int8_t> act(kCols, 3);
   const std::vector<std::int32_t> sums(2 * kBlocks, 3 * kGroupCols);
   const std::vector<float> act_scales(2 * kBlocks, 0.5f), scales(rows * kBlocks, 0.25f);
-  std::vector<float> out(2 * rows);
-  const GroupedToken digits[] = {{act.data(), sums.data(), act_scales.data(), out.data()},
-                                 {act.data(), sums.data(), act_scales.data(), out.data() + rows}};
+  std::vector<float> out(rows);
+  const GroupedToken token{act.data(), sums.data(), act_scales.data(), out.data(), act.data()};
   for (auto _ : state) {
     if constexpr (kOf48) {
       const GroupedGemmArgs args{weights.data(), tiles, kBlocks, scales.data(), 1, 4,
-                                 digits,         2,     nullptr};
+                                 &token,         1,     nullptr};
       ops.gemm_grouped(&args);
     } else {
       const GroupedArgs args{weights.data(), tiles, kBlocks,     scales.data(),     1,
                              act.data(),     4,     sums.data(), act_scales.data(), out.data(),
-                             &digits[1]};
+                             act.data()};
       ops.gemv_grouped(&args);
     }
     benchmark::ClobberMemory();

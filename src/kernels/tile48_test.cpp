@@ -155,19 +155,29 @@ const Tile16Ops& PlainTile16() {
   return SelectKernels([](Isa isa) { return isa == Isa::scalar; }).tile16();
 }
 
-/// Activations of one token: groups of four, `stride` bytes apart, up to a guard page.
+/// Activations of one token of one or two digits: groups of four, `stride` bytes apart, up to a
+/// guard page.
 struct GroupedActs {
   template <class Draw>
-  GroupedActs(std::size_t cols, std::size_t stride, const Draw& draw)
-      : values((cols / 4 - 1) * stride + 4), sums(cols / kGroupCols), scales(cols / kGroupCols) {
+  GroupedActs(std::size_t cols, std::size_t stride, std::size_t digits, const Draw& draw)
+      : values((cols / 4 - 1) * stride + 4),
+        low(digits == 1 ? 0 : values.size()),
+        sums(cols / kGroupCols),
+        scales(cols / kGroupCols) {
     for (std::size_t c = 0; c < cols; ++c) {
-      const int value = draw();
-      values[c / 4 * stride + c % 4] = static_cast<std::int8_t>(value);
+      const std::size_t at = c / 4 * stride + c % 4;
+      int value = draw();
+      values[at] = static_cast<std::int8_t>(value);
+      if (digits > 1) {
+        low[at] = static_cast<std::int8_t>(draw());
+        value = 255 * value + low[at];
+      }
       sums[c / kGroupCols] += value;
     }
     for (std::size_t g = 0; g < scales.size(); ++g) scales[g] = 0.25f * static_cast<float>(g + 3);
   }
-  GuardedBuffer<std::int8_t> values;
+  [[nodiscard]] const std::int8_t* low_digits() { return low.size() == 0 ? nullptr : low.data(); }
+  GuardedBuffer<std::int8_t> values, low;
   std::vector<std::int32_t> sums;
   std::vector<float> scales;
 };
@@ -177,6 +187,7 @@ TEST_P(Tile48, GroupedGemmEqualsTile16) {
   std::uniform_real_distribution<float> uniform(0.01f, 2.0f);
   constexpr std::size_t kTiles = 2, kThirds = 3 * kTiles, kTokens = 6;
   const auto check = [&](std::size_t blocks, int code, std::size_t per_block, std::size_t stride) {
+    const std::size_t digits = 1 + (per_block + stride / 32 + blocks) % 2;
     const std::size_t cols = blocks * quant::kTileBlock;
     std::vector<std::uint8_t> codes(kTiles * kTile48Rows * cols);
     for (auto& c : codes)
@@ -191,8 +202,9 @@ TEST_P(Tile48, GroupedGemmEqualsTile16) {
     for (std::size_t i = 0; i < scales.size(); ++i) scales[i] = uniform(rng);
     std::vector<std::unique_ptr<GroupedActs>> acts;
     for (std::size_t i = 0; i < kTokens; ++i) {
-      acts.push_back(std::make_unique<GroupedActs>(
-          cols, stride, [&] { return code < 0 ? static_cast<int>(rng() % 256) - 128 : -128; }));
+      acts.push_back(std::make_unique<GroupedActs>(cols, stride, digits, [&] {
+        return code < 0 ? static_cast<int>(rng() % 256) - 128 : -128;
+      }));
     }
     for (std::size_t count = 1; count <= kTokens; ++count) {
       GuardedBuffer<float> out(count * kTiles * kTile48Rows);
@@ -201,7 +213,7 @@ TEST_P(Tile48, GroupedGemmEqualsTile16) {
       for (std::size_t i = 0; i < count; ++i) {
         GroupedActs& of = *acts[i];
         tokens.push_back({of.values.data(), of.sums.data(), of.scales.data(),
-                          out.data() + i * kTiles * kTile48Rows});
+                          out.data() + i * kTiles * kTile48Rows, of.low_digits()});
         const GroupedArgs args{.tiles = tiles16.data(),
                                .num_tiles = kThirds,
                                .num_blocks = blocks,
@@ -212,7 +224,7 @@ TEST_P(Tile48, GroupedGemmEqualsTile16) {
                                .act_sums = of.sums.data(),
                                .act_scales = of.scales.data(),
                                .out = expected.data() + i * kTiles * kTile48Rows,
-                               .low = nullptr};
+                               .low = of.low_digits()};
         PlainTile16().gemv_grouped(&args);
       }
       const GroupedGemmArgs args{.tiles = weights.tiles.data(),
@@ -228,7 +240,7 @@ TEST_P(Tile48, GroupedGemmEqualsTile16) {
       for (std::size_t i = 0; i < out.size(); ++i) {
         ASSERT_EQ(out[i], expected[i])
             << blocks << " blocks, code " << code << ", " << per_block << " scales, stride "
-            << stride << ", " << count << " tokens, float " << i;
+            << stride << ", " << count << " tokens of " << digits << " digits, float " << i;
       }
     }
   };

@@ -193,7 +193,7 @@ struct GroupedVlutCase {
         scales_per_block(scales),
         digits(digits_of_token),
         weight_scales(c.rows() * c.num_blocks * scales),
-        act_scales((c.num_tokens - 1) * stride() + groups()),
+        act_scales((c.num_tokens / digits - 1) * stride() + groups()),
         out((c.num_tokens / digits - 1) * out_stride() + c.rows()) {
     std::mt19937 rng(5);
     std::uniform_real_distribution<float> uniform(0.01f, 2.0f);
@@ -205,24 +205,22 @@ struct GroupedVlutCase {
   [[nodiscard]] std::size_t stride() const { return groups() + 3; }
   [[nodiscard]] std::size_t out_stride() const { return c.rows() + 5; }
   /// The definition, one product after the other.
-  [[nodiscard]] float OfVector(std::size_t vector, std::size_t row) {
+  [[nodiscard]] float Expected(std::size_t token, std::size_t row) {
     float total = 0;
     for (std::size_t g = 0; g < groups(); ++g) {
       std::int32_t sum = 0;
       for (std::size_t col = g * kGroupCols; col < (g + 1) * kGroupCols; ++col) {
-        sum += (c.codes[row * c.cols() + col] - 1) * c.act(vector, col);
+        const int first = c.act(token * digits, col);
+        const int q = digits == 1 ? first : 255 * first + c.act(token * digits + 1, col);
+        sum += (c.codes[row * c.cols() + col] - 1) * q;
       }
       const std::size_t scale = (row / kVlutRows * c.num_blocks + g / 2) * scales_per_block +
                                 (scales_per_block == 2 ? g % 2 : 0);
       const float scaled =
           static_cast<float>(sum) * weight_scales[scale * kVlutRows + row % kVlutRows];
-      total += scaled * act_scales[vector * stride() + g];
+      total += scaled * act_scales[token * stride() + g];
     }
     return total;
-  }
-  [[nodiscard]] float Expected(std::size_t token, std::size_t row) {
-    const float high = OfVector(token * digits, row);
-    return digits == 1 ? high : high + OfVector(token * digits + 1, row);
   }
   void Run(const VlutOps& ops) {
     std::fill(out.begin(), out.end(), 77.0f);

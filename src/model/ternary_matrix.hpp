@@ -60,9 +60,8 @@ struct TernaryMatrix {
 
 /// Rows of activations that meet a grouped matrix.
 struct GroupedRows {
-  std::span<const kernels::GroupedToken> rows;  ///< with two digits: high, low, high, low, ...
-  std::size_t act_stride;                       ///< kernels::GroupedArgs
-  std::size_t digits = 1;
+  std::span<const kernels::GroupedToken> tokens;  ///< at least one
+  std::size_t act_stride;                         ///< kernels::GroupedArgs
 };
 
 /// Memory for MultiplyGrouped, of one thread.
@@ -71,8 +70,8 @@ struct GroupedScratch {
   std::uint8_t* tiles;  ///< of kTile48: three tiles of 16 rows
 };
 
-/// Some tiles (of kTile48 one) of a grouped matrix times all rows, to the `out` of each row (with
-/// two digits, of each row of high ones). scales: of these tiles. One thread.
+/// Some tiles (of kTile48 one) of a grouped matrix times all tokens, to the `out` of each. scales:
+/// of these tiles. One thread.
 void MultiplyGrouped(const kernels::Kernels& kernels, const TernaryMatrix& matrix, Range tiles,
                      const float* scales, const GroupedRows& in, const GroupedScratch& scratch);
 

@@ -183,18 +183,25 @@ void Gemm(const uint8_t* tiles, size_t num_tiles, size_t num_blocks, const int8_
   }
 }
 
+/// Sums of a group for half of the rows, from those of a vector's digits.
+template <size_t kDigits>
+inline __m256i SumOf(const __m256i (*digits)[2], size_t half, int32_t act_sum) {
+  const __m256i sum = Widen(_mm256_set1_epi32(-act_sum), digits[kDigits - 1][half]);
+  if constexpr (kDigits == 1) return sum;
+  return _mm256_add_epi32(
+      sum, _mm256_madd_epi16(digits[0][half], _mm256_set1_epi16(int16_t{kDigitBase})));
+}
+
 /// Adds a group's sums, scaled, to eight rows' floats: in two products and a sum, none fused.
-inline __m256 AddGroup(__m256 total, __m256i narrow, int32_t act_sum, const float* weight_scales,
-                       float act_scale) {
-  const __m256i sum = Widen(_mm256_set1_epi32(-act_sum), narrow);
+inline __m256 AddGroup(__m256 total, __m256i sum, const float* weight_scales, float act_scale) {
   const __m256 scaled =
       _mm256_mul_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(sum), _mm256_loadu_ps(weight_scales)),
                     _mm256_set1_ps(act_scale));
   return _mm256_add_ps(total, scaled);
 }
 
-/// A block times kDigits vectors: narrow[group][vector][half of the rows]. at: where the block's
-/// activations lie in each vector.
+/// A block times the digits of a vector: narrow[group][digit][half of the rows]. at: where the
+/// block's activations lie in each of them.
 template <size_t kDigits>
 [[gnu::always_inline]] inline void AddBlock(const uint8_t* block, const int8_t* const* acts,
                                             size_t at, size_t stride,
@@ -215,68 +222,54 @@ template <size_t kDigits>
   }
 }
 
-/// kDigits vectors whose products are added. Weights are unpacked once for all of them, and a
-/// broadcast serves sixteen rows: the sums of a block fill half of the registers.
+/// One vector. Weights are unpacked once for all of its digits, and a broadcast serves sixteen
+/// rows: the sums of a block fill half of the registers.
 template <size_t kDigits>
-void GemvDigits(const GroupedArgs* g, const GroupedToken* digits) {
+void GemvDigits(const GroupedArgs* g) {
   const size_t stride = g->act_stride, second = (g->scales_per_block - 1) * kRows;
-  const int8_t* acts[kDigits];
-  Unroll<kDigits>(BITTERN_STEP(d) { acts[d.value] = digits[d.value].act; });
+  const int8_t* const acts[2] = {g->act, g->low};
   const uint8_t* p = g->tiles;
   const float* scales = g->weight_scales;
   for (size_t t = 0; t < g->num_tiles; ++t) {
-    __m256 totals[kDigits][2];
-    Unroll<kDigits>(
-        BITTERN_STEP(d) { totals[d.value][0] = totals[d.value][1] = _mm256_setzero_ps(); });
+    __m256 totals[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
     for (size_t b = 0; b < g->num_blocks; ++b, p += kBlockBytes, scales += kRows + second) {
       __m256i narrow[2][kDigits][2];
       AddBlock<kDigits>(p, acts, b * (kBlock / 4) * stride, stride, narrow);
-      Unroll<kDigits>(BITTERN_STEP(d) {
-        const GroupedToken& of = digits[d.value];
-        Unroll<4>(BITTERN_STEP(i) {
-          constexpr size_t kGroup = i.value / 2, kHalf = i.value % 2;
-          __m256& total = totals[d.value][kHalf];
-          total = AddGroup(total, narrow[kGroup][d.value][kHalf], of.act_sums[2 * b + kGroup],
-                           scales + kGroup * second + 8 * kHalf, of.act_scales[2 * b + kGroup]);
-        });
+      Unroll<4>(BITTERN_STEP(i) {
+        constexpr size_t kGroup = i.value / 2, kHalf = i.value % 2;
+        const size_t group = 2 * b + kGroup;
+        const __m256i sum = SumOf<kDigits>(narrow[kGroup], kHalf, g->act_sums[group]);
+        totals[kHalf] = AddGroup(totals[kHalf], sum, scales + kGroup * second + 8 * kHalf,
+                                 g->act_scales[group]);
       });
     }
-    Unroll<2>(BITTERN_STEP(half) {
-      __m256 sum = totals[0][half.value];
-      if constexpr (kDigits > 1) sum = _mm256_add_ps(sum, totals[1][half.value]);
-      _mm256_storeu_ps(g->out + t * kRows + 8 * half.value, sum);
-    });
+    _mm256_storeu_ps(g->out + t * kRows, totals[0]);
+    _mm256_storeu_ps(g->out + t * kRows + 8, totals[1]);
   }
 }
 
-void GemvGrouped(const GroupedArgs* g) {
-  const GroupedToken first = {g->act, g->act_sums, g->act_scales, g->out};
-  if (g->low == nullptr) return GemvDigits<1>(g, &first);
-  const GroupedToken digits[2] = {first, *g->low};
-  GemvDigits<2>(g, digits);
-}
+void GemvGrouped(const GroupedArgs* g) { g->low == nullptr ? GemvDigits<1>(g) : GemvDigits<2>(g); }
 
 /// Adds block b of a tile times kTokens tokens. The block's two groups take turns, because the sums
 /// of one fill the registers as in MultiplyTile. The rows' floats stay in memory. scales: of the
-/// first group; those of the second group are `second` further.
-template <size_t kTokens>
+/// first group; those of the second group are `second` further. acts: of every digit.
+template <size_t kTokens, size_t kDigits>
 inline void AddBlockGrouped(const GroupedGemmArgs* g, const uint8_t* tile, size_t b,
                             const int8_t* const* acts, const float* scales, size_t second,
                             const GroupedToken* tokens, size_t first_row) {
   const size_t stride = g->act_stride;
   Unroll<2>(BITTERN_STEP(group) {
     constexpr int kShift = 6 - 4 * static_cast<int>(group.value);
-    __m256i narrow[kTokens][2];
-    Unroll<kTokens>(BITTERN_STEP(token) {
-      narrow[token.value][0] = narrow[token.value][1] = _mm256_setzero_si256();
-    });
+    __m256i narrow[kTokens * kDigits][2];
+    Unroll<kTokens * kDigits>(
+        BITTERN_STEP(v) { narrow[v.value][0] = narrow[v.value][1] = _mm256_setzero_si256(); });
     size_t at = (b * (kBlock / 4) + 2 * group.value * kSteps) * stride;
     for (size_t step = 0; step < kSteps; ++step, at += stride) {
       const uint8_t* q = tile + step * kStepBytes;
       _mm_prefetch(reinterpret_cast<const char*>(q + kPrefetchBytes), _MM_HINT_T0);
       const __m256i bytes[2] = {Load(q), Load(q + 32)};
-      AddField<kTokens, kShift>(bytes, acts, at, narrow);
-      AddField<kTokens, kShift - 2>(bytes, acts, at + kSteps * stride, narrow);
+      AddField<kTokens * kDigits, kShift>(bytes, acts, at, narrow);
+      AddField<kTokens * kDigits, kShift - 2>(bytes, acts, at + kSteps * stride, narrow);
     }
     Unroll<kTokens>(BITTERN_STEP(token) {
       const GroupedToken& of = tokens[token.value];
@@ -284,44 +277,51 @@ inline void AddBlockGrouped(const GroupedGemmArgs* g, const uint8_t* tile, size_
         float* out = of.out + first_row + 8 * half.value;
         const float* of_rows = scales + group.value * second + 8 * half.value;
         const size_t i = 2 * b + group.value;
-        _mm256_storeu_ps(out, AddGroup(_mm256_loadu_ps(out), narrow[token.value][half.value],
-                                       of.act_sums[i], of_rows, of.act_scales[i]));
+        const __m256i sum =
+            SumOf<kDigits>(narrow + token.value * kDigits, half.value, of.act_sums[i]);
+        _mm256_storeu_ps(out, AddGroup(_mm256_loadu_ps(out), sum, of_rows, of.act_scales[i]));
       });
     });
   });
 }
 
-/// One tile times kTokens tokens. scales: of its first block.
-template <size_t kTokens>
+/// One tile times kTokens tokens, whose digits are vectors of their own. scales: of its first
+/// block.
+template <size_t kTokens, size_t kDigits>
 void MultiplyGrouped(const GroupedGemmArgs* g, const uint8_t* tile, const float* scales,
                      const GroupedToken* tokens, size_t first_row) {
   const size_t second = (g->scales_per_block - 1) * kRows;
-  const int8_t* acts[kTokens];
+  const int8_t* acts[kTokens * kDigits];
   Unroll<kTokens>(BITTERN_STEP(token) {
-    acts[token.value] = tokens[token.value].act;
+    acts[token.value * kDigits] = tokens[token.value].act;
+    if constexpr (kDigits > 1) acts[token.value * kDigits + 1] = tokens[token.value].low;
     float* out = tokens[token.value].out + first_row;
     _mm256_storeu_ps(out, _mm256_setzero_ps());
     _mm256_storeu_ps(out + 8, _mm256_setzero_ps());
   });
   for (size_t b = 0; b < g->num_blocks; ++b, tile += kBlockBytes, scales += kRows + second) {
-    AddBlockGrouped<kTokens>(g, tile, b, acts, scales, second, tokens, first_row);
+    AddBlockGrouped<kTokens, kDigits>(g, tile, b, acts, scales, second, tokens, first_row);
   }
 }
 
 using GroupedFn = void (*)(const GroupedGemmArgs*, const uint8_t*, const float*,
                            const GroupedToken*, size_t);
-constexpr GroupedFn kMultiplyGrouped[kTokensAtOnce] = {MultiplyGrouped<1>, MultiplyGrouped<2>,
-                                                       MultiplyGrouped<3>, MultiplyGrouped<4>};
+constexpr GroupedFn kMultiplyGrouped[kTokensAtOnce] = {
+    MultiplyGrouped<1, 1>, MultiplyGrouped<2, 1>, MultiplyGrouped<3, 1>, MultiplyGrouped<4, 1>};
+constexpr GroupedFn kMultiplyDigits[kTokensAtOnce / 2] = {MultiplyGrouped<1, 2>,
+                                                          MultiplyGrouped<2, 2>};
 
 void GemmGrouped(const GroupedGemmArgs* g) {
+  const bool digits = g->tokens[0].low != nullptr;
+  const size_t at_once = digits ? kTokensAtOnce / 2 : kTokensAtOnce;
+  const GroupedFn* multiply = digits ? kMultiplyDigits : kMultiplyGrouped;
   for (size_t t = 0; t < g->num_tiles; ++t) {
     const size_t block = t * g->num_blocks;
-    for (size_t token = 0; token < g->num_tokens; token += kTokensAtOnce) {
+    for (size_t token = 0; token < g->num_tokens; token += at_once) {
       const size_t left = g->num_tokens - token;
-      const size_t count = left < kTokensAtOnce ? left : kTokensAtOnce;
-      kMultiplyGrouped[count - 1](g, g->tiles + block * kBlockBytes,
-                                  g->weight_scales + block * g->scales_per_block * kRows,
-                                  g->tokens + token, t * kRows);
+      multiply[(left < at_once ? left : at_once) - 1](
+          g, g->tiles + block * kBlockBytes, g->weight_scales + block * g->scales_per_block * kRows,
+          g->tokens + token, t * kRows);
     }
   }
 }

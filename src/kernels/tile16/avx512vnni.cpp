@@ -177,34 +177,40 @@ void Gemm(const uint8_t* tiles, size_t num_tiles, size_t num_blocks, const int8_
 }
 
 /// Adds a group's sums, scaled, to the rows' floats: in two products and a sum, none fused.
-inline __m512 AddGroup(__m512 total, __m512i codes_sum, int32_t act_sum, const float* weight_scales,
-                       float act_scale) {
-  const __m512 sum = _mm512_cvtepi32_ps(_mm512_sub_epi32(codes_sum, _mm512_set1_epi32(act_sum)));
+inline __m512 AddGroup(__m512 total, __m512i sum, const float* weight_scales, float act_scale) {
   const __m512 scaled =
-      _mm512_mul_ps(_mm512_mul_ps(sum, _mm512_loadu_ps(weight_scales)), _mm512_set1_ps(act_scale));
+      _mm512_mul_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_loadu_ps(weight_scales)),
+                    _mm512_set1_ps(act_scale));
   return _mm512_add_ps(total, scaled);
 }
 
-/// Both groups of a block, from the sums of its fields.
-inline __m512 AddBlock(__m512 total, const FieldSums& s, const int32_t* act_sums,
-                       const float* scales, size_t second, const float* act_scales) {
-  const __m512i low_half =
-      _mm512_add_epi32(_mm512_srai_epi32(s.top, 6), _mm512_srai_epi32(s.second, 4));
-  const __m512i high_half = _mm512_add_epi32(_mm512_srai_epi32(s.third, 2), s.low);
-  total = AddGroup(total, low_half, act_sums[0], scales, act_scales[0]);
-  return AddGroup(total, high_half, act_sums[1], scales + second, act_scales[1]);
+/// Sums of a group, from those of a vector's digits.
+template <size_t kDigits>
+inline __m512i SumOf(__m512i high, __m512i low, int32_t act_sum) {
+  static_assert(kDigitBase == 255);
+  const __m512i sum = _mm512_sub_epi32(low, _mm512_set1_epi32(act_sum));
+  if constexpr (kDigits == 1) return sum;
+  return _mm512_add_epi32(sum, _mm512_sub_epi32(_mm512_slli_epi32(high, 8), high));
 }
 
-/// kDigits vectors whose products are added: weights are loaded once for all of them.
+/// Both groups of a block, from the sums of its fields.
+inline __m512i FirstGroup(const FieldSums& s) {
+  return _mm512_add_epi32(_mm512_srai_epi32(s.top, 6), _mm512_srai_epi32(s.second, 4));
+}
+inline __m512i SecondGroup(const FieldSums& s) {
+  return _mm512_add_epi32(_mm512_srai_epi32(s.third, 2), s.low);
+}
+
+/// One vector: weights are loaded once for all of its digits.
 template <size_t kDigits>
-void GemvDigits(const GroupedArgs* g, const GroupedToken* digits) {
+void GemvDigits(const GroupedArgs* g) {
+  const int8_t* const acts[2] = {g->act, g->low};
   const uint8_t* p = g->tiles;
   const float* scales = g->weight_scales;
   const size_t second = (g->scales_per_block - 1) * kRows;
   const size_t stride = g->act_stride, field = kSteps * stride;
   for (size_t t = 0; t < g->num_tiles; ++t) {
-    __m512 totals[kDigits];
-    Unroll<kDigits>(BITTERN_STEP(d) { totals[d.value] = _mm512_setzero_ps(); });
+    __m512 total = _mm512_setzero_ps();
     for (size_t b = 0; b < g->num_blocks; ++b, p += kBlockBytes, scales += kRows + second) {
       FieldSums sums[kDigits];
       for (size_t step = 0; step < kSteps; ++step) {
@@ -212,57 +218,54 @@ void GemvDigits(const GroupedArgs* g, const GroupedToken* digits) {
         _mm_prefetch(reinterpret_cast<const char*>(q + kPrefetchBytes), _MM_HINT_T0);
         const __m512i bytes = _mm512_loadu_si512(q);
         Unroll<kDigits>(BITTERN_STEP(d) {
-          const int8_t* a = digits[d.value].act + (b * (kBlock / 4) + step) * stride;
+          const int8_t* a = acts[d.value] + (b * (kBlock / 4) + step) * stride;
           AddStep(bytes, a, a + field, a + 2 * field, a + 3 * field, &sums[d.value]);
         });
       }
-      Unroll<kDigits>(BITTERN_STEP(d) {
-        const GroupedToken& digit = digits[d.value];
-        totals[d.value] = AddBlock(totals[d.value], sums[d.value], digit.act_sums + 2 * b, scales,
-                                   second, digit.act_scales + 2 * b);
-      });
+      const FieldSums &high = sums[0], &low = sums[kDigits - 1];
+      const int32_t* act_sums = g->act_sums + 2 * b;
+      const float* act_scales = g->act_scales + 2 * b;
+      total = AddGroup(total, SumOf<kDigits>(FirstGroup(high), FirstGroup(low), act_sums[0]),
+                       scales, act_scales[0]);
+      total = AddGroup(total, SumOf<kDigits>(SecondGroup(high), SecondGroup(low), act_sums[1]),
+                       scales + second, act_scales[1]);
     }
-    __m512 total = totals[0];
-    if constexpr (kDigits > 1) total = _mm512_add_ps(total, totals[1]);
     _mm512_storeu_ps(g->out + t * kRows, total);
   }
 }
 
-void GemvGrouped(const GroupedArgs* g) {
-  const GroupedToken first = {g->act, g->act_sums, g->act_scales, g->out};
-  if (g->low == nullptr) return GemvDigits<1>(g, &first);
-  const GroupedToken digits[2] = {first, *g->low};
-  GemvDigits<2>(g, digits);
-}
+void GemvGrouped(const GroupedArgs* g) { g->low == nullptr ? GemvDigits<1>(g) : GemvDigits<2>(g); }
 
-/// Decoded tiles times kTokens tokens. The sums of a group and the rows' floats stay in registers.
-/// scales: of the tiles' first block.
-template <size_t kTiles, size_t kTokens>
+/// Decoded tiles times kTokens tokens, whose digits are vectors of their own. The sums of a group
+/// and the rows' floats stay in registers. scales: of the tiles' first block.
+template <size_t kTiles, size_t kTokens, size_t kDigits>
 void MultiplyGrouped(const GroupedGemmArgs* g, const float* scales, const GroupedToken* tokens,
                      size_t first_row) {
   const uint8_t* codes = g->scratch;
   const size_t step = g->act_stride, second = (g->scales_per_block - 1) * kRows;
   const size_t scales_of_tile = g->num_blocks * g->scales_per_block * kRows;
+  constexpr size_t kVectors = kTokens * kDigits;
   __m512 totals[kTokens][kTiles];
-  const int8_t* acts[kTokens];
+  const int8_t* acts[kVectors];
   size_t at = 0;  // in each of them
   Unroll<kTokens>(BITTERN_STEP(token) {
-    acts[token.value] = tokens[token.value].act;
+    acts[token.value * kDigits] = tokens[token.value].act;
+    if constexpr (kDigits > 1) acts[token.value * kDigits + 1] = tokens[token.value].low;
     Unroll<kTiles>(BITTERN_STEP(t) { totals[token.value][t.value] = _mm512_setzero_ps(); });
   });
   for (size_t group = 0; group < 2 * g->num_blocks; ++group) {
-    __m512i sums[kTokens][kTiles];
-    Unroll<kTokens>(BITTERN_STEP(token) {
-      Unroll<kTiles>(BITTERN_STEP(t) { sums[token.value][t.value] = _mm512_setzero_si512(); });
+    __m512i sums[kVectors][kTiles];
+    Unroll<kVectors>(BITTERN_STEP(v) {
+      Unroll<kTiles>(BITTERN_STEP(t) { sums[v.value][t.value] = _mm512_setzero_si512(); });
     });
     for (size_t i = 0; i < kGroupCols / 4; ++i, codes += kTiles * kStepBytes, at += step) {
       __m512i w[kTiles];
       Unroll<kTiles>(
           BITTERN_STEP(t) { w[t.value] = _mm512_loadu_si512(codes + t.value * kStepBytes); });
-      Unroll<kTokens>(BITTERN_STEP(token) {
-        const __m512i a = Broadcast4(acts[token.value] + at);
+      Unroll<kVectors>(BITTERN_STEP(v) {
+        const __m512i a = Broadcast4(acts[v.value] + at);
         Unroll<kTiles>(BITTERN_STEP(t) {
-          __m512i& sum = sums[token.value][t.value];
+          __m512i& sum = sums[v.value][t.value];
           sum = _mm512_dpbusd_epi32(sum, w[t.value], a);
         });
       });
@@ -271,9 +274,11 @@ void MultiplyGrouped(const GroupedGemmArgs* g, const float* scales, const Groupe
     Unroll<kTokens>(BITTERN_STEP(token) {
       const GroupedToken& of = tokens[token.value];
       Unroll<kTiles>(BITTERN_STEP(t) {
+        constexpr size_t kFirst = token.value * kDigits;
+        const __m512i sum = SumOf<kDigits>(sums[kFirst][t.value],
+                                           sums[kFirst + kDigits - 1][t.value], of.act_sums[group]);
         __m512& total = totals[token.value][t.value];
-        total = AddGroup(total, sums[token.value][t.value], of.act_sums[group],
-                         of_group + t.value * scales_of_tile, of.act_scales[group]);
+        total = AddGroup(total, sum, of_group + t.value * scales_of_tile, of.act_scales[group]);
       });
     });
   }
@@ -289,19 +294,25 @@ using GroupedFn = void (*)(const GroupedGemmArgs*, const float*, const GroupedTo
 constexpr size_t kGroupedTokens = 4;
 template <size_t kTiles>
 constexpr GroupedFn kMultiplyGrouped[kGroupedTokens] = {
-    MultiplyGrouped<kTiles, 1>, MultiplyGrouped<kTiles, 2>, MultiplyGrouped<kTiles, 3>,
-    MultiplyGrouped<kTiles, 4>};
+    MultiplyGrouped<kTiles, 1, 1>, MultiplyGrouped<kTiles, 2, 1>, MultiplyGrouped<kTiles, 3, 1>,
+    MultiplyGrouped<kTiles, 4, 1>};
+template <size_t kTiles>
+constexpr GroupedFn kMultiplyDigits[kGroupedTokens / 2] = {MultiplyGrouped<kTiles, 1, 2>,
+                                                           MultiplyGrouped<kTiles, 2, 2>};
 
 void GemmGrouped(const GroupedGemmArgs* g) {
+  const bool digits = g->tokens[0].low != nullptr;
+  const size_t at_once = digits ? kGroupedTokens / 2 : kGroupedTokens;
   for (size_t t = 0; t < g->num_tiles; t += kGemmTiles) {
     const size_t tiles = g->num_tiles - t < kGemmTiles ? 1 : kGemmTiles;
     const size_t block = t * g->num_blocks;
     Decode(g->tiles + block * kBlockBytes, tiles, g->num_blocks, g->scratch);
-    for (size_t token = 0; token < g->num_tokens; token += kGroupedTokens) {
+    const GroupedFn* of_one = digits ? kMultiplyDigits<1> : kMultiplyGrouped<1>;
+    const GroupedFn* of_two = digits ? kMultiplyDigits<2> : kMultiplyGrouped<2>;
+    for (size_t token = 0; token < g->num_tokens; token += at_once) {
       const size_t left = g->num_tokens - token;
-      const size_t count = left < kGroupedTokens ? left : kGroupedTokens;
-      const GroupedFn multiply =
-          tiles == 2 ? kMultiplyGrouped<2>[count - 1] : kMultiplyGrouped<1>[count - 1];
+      const size_t count = left < at_once ? left : at_once;
+      const GroupedFn multiply = (tiles == 2 ? of_two : of_one)[count - 1];
       multiply(g, g->weight_scales + block * g->scales_per_block * kRows, g->tokens + token,
                t * kRows);
     }

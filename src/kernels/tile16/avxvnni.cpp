@@ -43,6 +43,10 @@ inline void Widen(Wide* wide, Narrow narrow) { *wide = _mm256_add_epi32(*wide, n
 inline Ints Close(Wide wide, int32_t act_sum) {
   return _mm256_sub_epi32(wide, _mm256_set1_epi32(act_sum));
 }
+static_assert(kDigitBase == 255);
+inline Ints Join(Ints high, Ints low) {
+  return _mm256_add_epi32(_mm256_sub_epi32(_mm256_slli_epi32(high, 8), high), low);
+}
 inline void StoreInts(int32_t* p, Ints v) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
 /// Adds a group's sums, scaled: in two products and a sum, none fused.
 inline Floats AddGroup(Floats total, Ints sum, const float* weight_scales, float act_scale) {

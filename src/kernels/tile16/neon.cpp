@@ -57,6 +57,7 @@ inline void Widen(Wide* wide, const Narrow& narrow) {
 inline Ints Close(const Wide& wide, int32_t act_sum) {
   return vsubq_s32(vpaddq_s32(wide.lo, wide.hi), vdupq_n_s32(act_sum));
 }
+inline Ints Join(Ints high, Ints low) { return vmlaq_n_s32(low, high, kDigitBase); }
 inline void StoreInts(int32_t* p, Ints v) { vst1q_s32(p, v); }
 /// Adds a group's sums, scaled: in two products and a sum, none fused.
 inline Floats AddGroup(Floats total, Ints sum, const float* weight_scales, float act_scale) {

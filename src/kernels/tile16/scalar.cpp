@@ -88,10 +88,18 @@ void GroupedTile(const GroupedArgs* g, size_t t, float* out) {
   for (size_t b = 0; b < g->num_blocks; ++b) {
     const size_t block = t * g->num_blocks + b;
     const uint8_t* bytes = g->tiles + block * kBlockBytes;
-    const int8_t* act = g->act + 2 * b * field_pair;
     int32_t sums[2][kRows] = {};
-    AddGroup<4>(bytes, act, g->act_stride, sums[0]);
-    AddGroup<0>(bytes, act + field_pair, g->act_stride, sums[1]);
+    const auto add = [&](const int8_t* act) {
+      AddGroup<4>(bytes, act + 2 * b * field_pair, g->act_stride, sums[0]);
+      AddGroup<0>(bytes, act + (2 * b + 1) * field_pair, g->act_stride, sums[1]);
+    };
+    add(g->act);
+    if (g->low != nullptr) {
+      for (auto& of_group : sums) {
+        for (int32_t& sum : of_group) sum *= kDigitBase;
+      }
+      add(g->low);
+    }
     for (size_t half = 0; half < 2; ++half) {
       const size_t scale = block * g->scales_per_block + half * (g->scales_per_block - 1);
       for (size_t row = 0; row < kRows; ++row) {
@@ -102,19 +110,8 @@ void GroupedTile(const GroupedArgs* g, size_t t, float* out) {
   }
 }
 
-}  // namespace
-}  // namespace bittern::kernels
-
-#include "kernels/tile16/digits.inc"
-
-namespace bittern::kernels {
-namespace {
-
 void GemvGrouped(const GroupedArgs* g) {
-  for (size_t t = 0; t < g->num_tiles; ++t) {
-    AddDigits(g, g->out + t * kRows,
-              [&](const GroupedArgs* digit, float* out) { GroupedTile(digit, t, out); });
-  }
+  for (size_t t = 0; t < g->num_tiles; ++t) GroupedTile(g, t, g->out + t * kRows);
 }
 
 }  // namespace

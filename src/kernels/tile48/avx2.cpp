@@ -151,18 +151,30 @@ void ToTile16(const uint8_t* tile, size_t num_blocks, uint8_t* tiles16) {
 
 /// Eight rows of each third of a tile times one vector, group after group. scales: of the first of
 /// them.
+template <size_t kDigits>
 void GroupedHalf(const GroupedGemmArgs* g, const GroupedToken& token, const uint8_t* unit,
                  const float* scales, float* out) {
   const size_t third_scales = g->num_blocks * g->scales_per_block * kThirdRows;
-  const int8_t* act = token.act;
+  const int8_t* const acts[2] = {token.act, token.low};
+  size_t at = 0;  // in each of them
   __m256 totals[3] = {};
   for (size_t group = 0; group < 2 * g->num_blocks; ++group) {
-    __m256i sums[3] = {};
-    for (size_t u = 0; u < kGroupUnits; ++u, unit += kUnitBytes, act += kGroups * g->act_stride) {
+    __m256i digits[kDigits][3] = {};
+    for (size_t u = 0; u < kGroupUnits; ++u, unit += kUnitBytes, at += kGroups * g->act_stride) {
       __builtin_prefetch(unit + kPrefetchBytes);
-      AddHalf(unit, act, g->act_stride, sums);
+      Unroll<kDigits>(
+          BITTERN_STEP(d) { AddHalf(unit, acts[d.value] + at, g->act_stride, digits[d.value]); });
     }
-    sums[1] = _mm256_srai_epi32(sums[1], 2);
+    __m256i sums[3];
+    Unroll<3>(BITTERN_STEP(third) {
+      constexpr int kShift = third.value == 1 ? 2 : 0;
+      sums[third.value] = _mm256_srai_epi32(digits[kDigits - 1][third.value], kShift);
+      if constexpr (kDigits > 1) {
+        const __m256i high = _mm256_srai_epi32(digits[0][third.value], kShift);
+        sums[third.value] = _mm256_add_epi32(
+            sums[third.value], _mm256_mullo_epi32(high, _mm256_set1_epi32(kDigitBase)));
+      }
+    });
     const size_t scale = group / 2 * g->scales_per_block + group % 2 * (g->scales_per_block - 1);
     Unroll<3>(BITTERN_STEP(third) {
       const __m256i sum =
@@ -182,12 +194,13 @@ void GroupedHalf(const GroupedGemmArgs* g, const GroupedToken& token, const uint
 void GemmGrouped(const GroupedGemmArgs* g) {
   const size_t tile_bytes = g->num_blocks * kUnits * kUnitBytes;
   const size_t tile_scales = g->num_blocks * g->scales_per_block * kTripleRows;
+  const auto multiply = g->tokens[0].low == nullptr ? GroupedHalf<1> : GroupedHalf<2>;
   for (size_t t = 0; t < g->num_tiles; ++t) {
     for (size_t i = 0; i < g->num_tokens; ++i) {
       for (size_t half = 0; half < 2; ++half) {
-        GroupedHalf(g, g->tokens[i], g->tiles + t * tile_bytes + half * kHalf,
-                    g->weight_scales + t * tile_scales + half * 8,
-                    g->tokens[i].out + t * kTripleRows + half * 8);
+        multiply(g, g->tokens[i], g->tiles + t * tile_bytes + half * kHalf,
+                 g->weight_scales + t * tile_scales + half * 8,
+                 g->tokens[i].out + t * kTripleRows + half * 8);
       }
     }
   }

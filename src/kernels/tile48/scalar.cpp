@@ -79,15 +79,21 @@ void GroupedTile(const GroupedGemmArgs* g, const GroupedToken& token, size_t t) 
   float* out = token.out + t * kTripleRows;
   for (size_t row = 0; row < kTripleRows; ++row) out[row] = 0;
   for (size_t group = 0; group < 2 * g->num_blocks; ++group) {
-    int32_t sums[kTripleRows];
-    for (int32_t& sum : sums) sum = -token.act_sums[group];
-    for (size_t u = group * kGroupUnits; u < (group + 1) * kGroupUnits; ++u) {
-      AddUnit(units + u * kUnitBytes, token.act + u * kGroups * g->act_stride, g->act_stride, sums);
+    int32_t sums[kTripleRows] = {};
+    const auto add = [&](const int8_t* act) {
+      for (size_t u = group * kGroupUnits; u < (group + 1) * kGroupUnits; ++u) {
+        AddUnit(units + u * kUnitBytes, act + u * kGroups * g->act_stride, g->act_stride, sums);
+      }
+    };
+    add(token.act);
+    if (token.low != nullptr) {
+      for (int32_t& sum : sums) sum *= kDigitBase;
+      add(token.low);
     }
     for (size_t row = 0; row < kTripleRows; ++row) {
       const size_t block = (3 * t + row / kThirdRows) * g->num_blocks + group / 2;
       const size_t scale = block * g->scales_per_block + group % 2 * (g->scales_per_block - 1);
-      out[row] += static_cast<float>(sums[row]) *
+      out[row] += static_cast<float>(sums[row] - token.act_sums[group]) *
                   g->weight_scales[scale * kThirdRows + row % kThirdRows] * token.act_scales[group];
     }
   }

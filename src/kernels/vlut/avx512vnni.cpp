@@ -48,6 +48,13 @@ inline void AddScaled(float* totals, Lanes32 sums, float scale, const float* sca
   AddScaled(totals + 16, _mm512_extracti64x4_epi64(sums.v, 1), of_row, scales + 16);
 }
 
+inline void AddJoined(float* totals, Lanes32 sums, float scale, const float* scales) {
+  const __m512i joined = _mm512_madd_epi16(sums.v, _mm512_set1_epi32(1 << 16 | kDigitBase));
+  const __m512 scaled = _mm512_mul_ps(
+      _mm512_mul_ps(_mm512_cvtepi32_ps(joined), _mm512_set1_ps(scale)), _mm512_loadu_ps(scales));
+  _mm512_storeu_ps(totals, _mm512_add_ps(_mm512_loadu_ps(totals), scaled));
+}
+
 inline __m512i TwoPanels(const int8_t* first, const int8_t* second) {
   return _mm512_inserti64x4(_mm512_castsi256_si512(Load<Lanes16>(first).v), Load<Lanes16>(second).v,
                             1);

@@ -48,6 +48,16 @@ inline void AddScaled(float* totals, Lanes8 sums, float scale, const float* scal
   AddScaled(totals + 4, vget_high_s16(sums.v), scale, scales + 4);
 }
 
+inline void AddJoined(float* totals, Lanes8 sums, float scale, const float* scales) {
+  constexpr int16_t kBases[4] = {kDigitBase, 1, kDigitBase, 1};
+  const int16x4_t bases = vld1_s16(kBases);
+  const int32x4_t joined =
+      vpaddq_s32(vmull_s16(vget_low_s16(sums.v), bases), vmull_s16(vget_high_s16(sums.v), bases));
+  const float32x4_t scaled =
+      vmulq_f32(vmulq_n_f32(vcvtq_f32_s32(joined), scale), vld1q_f32(scales));
+  vst1q_f32(totals, vaddq_f32(vld1q_f32(totals), scaled));
+}
+
 inline void LoadColumns(const int8_t* const* panels, size_t offset, Lanes8 (&columns)[4]) {
   const int8x8x4_t bytes = vld4_s8(panels[0] + offset);
   for (size_t c = 0; c < 4; ++c) columns[c].v = vmovl_s8(bytes.val[c]);

@@ -42,6 +42,13 @@ inline void AddScaled(float* totals, Lanes8 sums, float scale, const float* scal
   }
 }
 
+inline void AddJoined(float* totals, Lanes8 sums, float scale, const float* scales) {
+  for (size_t i = 0; i < Lanes8::kLanes / 2; ++i) {
+    const int32_t sum = kDigitBase * sums.v[2 * i] + sums.v[2 * i + 1];
+    totals[i] += static_cast<float>(sum) * scale * scales[i];
+  }
+}
+
 inline void LoadColumns(const int8_t* const* panels, size_t offset, Lanes8 (&columns)[4]) {
   for (size_t c = 0; c < 4; ++c) {
     for (size_t i = 0; i < Lanes8::kLanes; ++i) columns[c].v[i] = panels[0][offset + i * 4 + c];

@@ -49,6 +49,13 @@ inline void AddScaled(float* totals, Lanes8 sums, float scale, const float* scal
   AddScaled(totals + 4, _mm_srli_si128(sums.v, 8), of_row, scales + 4);
 }
 
+inline void AddJoined(float* totals, Lanes8 sums, float scale, const float* scales) {
+  const __m128i joined = _mm_madd_epi16(sums.v, _mm_set1_epi32(1 << 16 | kDigitBase));
+  const __m128 scaled =
+      _mm_mul_ps(_mm_mul_ps(_mm_cvtepi32_ps(joined), _mm_set1_ps(scale)), _mm_loadu_ps(scales));
+  _mm_storeu_ps(totals, _mm_add_ps(_mm_loadu_ps(totals), scaled));
+}
+
 /// Byte kByte of each token's four, sign extended.
 template <int kByte>
 inline Lanes8 Column(__m128i first, __m128i second) {

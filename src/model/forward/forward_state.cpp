@@ -108,12 +108,7 @@ Result<ThreadScratch> CreateScratch(const ModelConfig& c, const Shapes& shapes,
     const std::size_t groups = shapes.widest_input / kernels::kGroupCols;
     s.scales = BITTERN_TRY(AlignedBuffer<float>::Create(
         (batches ? kMostGroupedTiles : kGroupedTiles) * groups * quant::kTileRows, what));
-    s.grouped = BITTERN_TRY(
-        AlignedBuffer<kernels::GroupedToken>::Create(shapes.tokens * shapes.digits, what));
-    if (shapes.digits > 1) {
-      s.low = BITTERN_TRY(
-          AlignedBuffer<float>::Create(shapes.tokens * kGroupedTiles * quant::kTileRows, what));
-    }
+    s.grouped = BITTERN_TRY(AlignedBuffer<kernels::GroupedToken>::Create(shapes.tokens, what));
   }
   if (!weights.rotation.empty()) {
     s.rotated = BITTERN_TRY(AlignedBuffer<float>::Create(shapes.widest_input, what));

@@ -36,10 +36,8 @@ struct ThreadScratch {
   AlignedBuffer<float> normed;     // (widest input padded): a row before quantisation
   AlignedBuffer<float> rotated;    // (widest input), where weights are rotated
   AlignedBuffer<float> scales;     // of kMostGroupedTiles tiles, where some matrix has groups
-  AlignedBuffer<kernels::GroupedToken>
-      grouped;               // (N digits): rows that meet tiles of such a matrix
-  AlignedBuffer<float> low;  // (N, 16 kGroupedTiles): products of low digits, where there are two
-  AlignedBuffer<std::uint8_t> codes;      // gemm's decoded weight tiles, or VlutScratch
+  AlignedBuffer<kernels::GroupedToken> grouped;  // (N): tokens that meet tiles of such a matrix
+  AlignedBuffer<std::uint8_t> codes;             // gemm's decoded weight tiles, or VlutScratch
   AlignedBuffer<std::int32_t> sums;       // (N, 32): gemm's output of two tiles; or gemv's, of
                                           // a few tokens; or (32, 1792): of tables
   AlignedBuffer<std::uint8_t> tables;     // (kLutTokens, tables of the widest input): lookup

@@ -193,14 +193,15 @@ void LookUpGroups(const MatrixProduct& product, const Rows& rows, Range tokens) 
   const std::size_t at_once = kVlutTokens / in.digits();
   for (std::size_t token = tokens.begin; token < tokens.end; token += at_once) {
     const std::size_t now = std::min(at_once, tokens.end - token), first = in.row_of(token);
+    const std::size_t last_digit = first + in.digits() - 1;
     const kernels::GroupedVlutArgs args{.tiles = rows.tiles,
                                         .num_tiles = rows.count,
                                         .num_blocks = matrix.num_blocks,
                                         .weight_scales = scales,
                                         .scales_per_block = matrix.scales_per_block,
                                         .panels = in.values(first),
-                                        .act_scales = in.group_scales(first),
-                                        .act_scales_stride = in.memory.groups,
+                                        .act_scales = in.group_scales(last_digit),
+                                        .act_scales_stride = in.memory.groups * in.digits(),
                                         .num_tokens = in.row_of(now),
                                         .digits = in.digits(),
                                         .out = out.row(token) + rows.tile * kTileRows,

@@ -113,20 +113,18 @@ float QuantizeGroups(const Context& context, std::size_t token, const float* x,
   return least;
 }
 
-/// The same to 16 bits, as two rows of digits. Returns the least scale of the high digits.
+/// The same to 16 bits, as two rows of digits, the second of which has the sums of both. Returns
+/// the least scale of the high digits.
 float QuantizeWideGroups(const Context& context, std::size_t token, const float* x,
                          const QuantizedRows& out, std::int8_t* row) {
-  constexpr float kBase = 255;
+  constexpr float kBase = kernels::kDigitBase;
   const std::size_t high = out.row_of(token), low = high + 1;
   float least = std::numeric_limits<float>::max();
   for (std::size_t g = 0; g * kernels::kGroupCols < out.cols; ++g) {
     const std::size_t begin = g * kernels::kGroupCols;
     const std::size_t count = std::min(kernels::kGroupCols, out.cols - begin);
-    std::array<std::int32_t, 2> sums{};
     const float scale = context.floats().quantize_digits(
-        x + begin, count, row + begin, row + out.padded_cols() + begin, sums.data());
-    out.group_sums(high)[g] = sums[0];
-    out.group_sums(low)[g] = sums[1];
+        x + begin, count, row + begin, row + out.padded_cols() + begin, out.group_sums(low) + g);
     out.group_scales(high)[g] = kBase / scale;
     out.group_scales(low)[g] = 1.0f / scale;
     least = std::min(least, scale / (kBase + 1));
@@ -169,30 +167,28 @@ const float* GroupScalesOf(const Context& context, const TernaryMatrix& matrix, 
 
 namespace {
 
-/// A row of activations from a column on (a multiple of 128).
-kernels::GroupedToken GroupedRow(const QuantizedRows& rows, std::size_t row, std::size_t first_col,
-                                 float* out) noexcept {
+/// A token's activations from a column on (a multiple of 128).
+kernels::GroupedToken GroupedTokenAt(const QuantizedRows& in, std::size_t token,
+                                     std::size_t first_col, float* out) noexcept {
   const std::size_t first_group = first_col / kernels::kGroupCols;
-  return {.act = rows.at(row) + first_col / 4 * rows.step(),
-          .act_sums = rows.group_sums(row) + first_group,
-          .act_scales = rows.group_scales(row) + first_group,
-          .out = out};
+  const std::size_t first = in.row_of(token), last = first + in.digits() - 1;
+  const std::size_t at = first_col / 4 * in.step();
+  return {.act = in.at(first) + at,
+          .act_sums = in.group_sums(last) + first_group,
+          .act_scales = in.group_scales(last) + first_group,
+          .out = out,
+          .low = in.digits() == 1 ? nullptr : in.at(last) + at};
 }
 
 }  // namespace
 
 void GroupedTokens::Add(std::size_t token, std::size_t first_col, float* out) noexcept {
-  ThreadScratch& scratch = context_.scratch();
-  const std::size_t row = in_.row_of(token);
-  scratch.grouped.data()[num_rows_++] = GroupedRow(in_, row, first_col, out);
-  if (in_.digits() == 1) return;
-  float* low = scratch.low.data() + num_rows_ / 2 * kGroupedTiles * kTileRows;
-  scratch.grouped.data()[num_rows_++] = GroupedRow(in_, row + 1, first_col, low);
+  context_.scratch().grouped.data()[num_tokens_++] = GroupedTokenAt(in_, token, first_col, out);
 }
 
 void GroupedTokens::Multiply(const TilesOfMatrix& of) const {
   ThreadScratch& scratch = context_.scratch();
-  const GroupedRows rows{{scratch.grouped.data(), num_rows_}, in_.step(), in_.digits()};
+  const GroupedRows rows{{scratch.grouped.data(), num_tokens_}, in_.step()};
   MultiplyGrouped(*context_.weights.kernels, of.matrix, of.tiles, of.scales, rows,
                   {scratch.codes.data(), scratch.tiles.data()});
 }

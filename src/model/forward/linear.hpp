@@ -81,7 +81,7 @@ class GroupedTokens {
  private:
   const Context& context_;
   const QuantizedRows& in_;
-  std::size_t num_rows_ = 0;
+  std::size_t num_tokens_ = 0;
 };
 
 /// Tiles of a matrix that are dealt out at a time.

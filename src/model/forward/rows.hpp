@@ -39,7 +39,7 @@ struct QuantizedActivations {
   // For grouped matrices (kernels::GroupedArgs), only where the model has any: per row, for every
   // group of 64 columns of the widest input.
   std::size_t groups = 0;
-  AlignedBuffer<std::int32_t> group_sums;  // (R, groups)
+  AlignedBuffer<std::int32_t> group_sums;  // (R, groups); of two digits in the low ones' row
   AlignedBuffer<float> group_scales;       // (R, groups): what one step is worth
 };
 

@@ -190,9 +190,7 @@ void RunVectors(const FloatOps& ops, std::size_t n, Random* random, KernelResult
   results->Add("quantize_absmax", std::span<const std::int8_t>(quantized));
   results->Add("quantize_absmax", Floats(&scale, 1));
   std::vector<std::int8_t> low(n);
-  std::array<std::int32_t, 2> sums_of_digits{};
-  const float digits_scale =
-      ops.quantize_digits(x.data(), n, quantized.data(), low.data(), sums_of_digits.data());
+  const float digits_scale = ops.quantize_digits(x.data(), n, quantized.data(), low.data(), &sum);
   results->Add("quantize_digits", std::span<const std::int8_t>(quantized));
   results->Add("quantize_digits", std::span<const std::int8_t>(low));
   results->Add("quantize_digits", Floats(&digits_scale, 1));

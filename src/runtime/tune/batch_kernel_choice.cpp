@@ -33,7 +33,7 @@ struct Operands {
   AlignedBuffer<std::int8_t> panels;
   AlignedBuffer<std::int32_t> sums, out;
   AlignedBuffer<float> scales, act_scales, totals;  // of groups
-  std::vector<kernels::GroupedToken> tokens = std::vector<kernels::GroupedToken>(kTokens);
+  std::vector<kernels::GroupedToken> tokens = std::vector<kernels::GroupedToken>(kTokens / 2);
 
   static Result<Operands> Create() {
     const char* what = "the measurement of batches";
@@ -59,18 +59,21 @@ struct Operands {
                             panels.data(), sums.data(), kTokens, out.data(), kStride, codes.data());
     }
   }
-  /// The same with scales of groups.
+  /// The same with scales of groups, of half as many tokens of two digits.
   void MultiplyGroups(const kernels::Kernels& kernels) {
     // Most matrices of that kind are kept in tiles of 48 rows where a kernel takes batches of them.
     const bool of_48 = kernels.tile48().most_grouped >= kTokens;
     const std::size_t at_once = of_48 ? 3 : kGemmTiles;
-    for (std::size_t i = 0; i < kTokens; ++i) {
-      tokens[i] = {.act = panels.data() +
-                          i / kernels::kPanelTokens * kernels::kPanelTokens * kCols +
-                          i % kernels::kPanelTokens * 4,
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      const std::size_t vector = 2 * i;
+      const std::int8_t* act = panels.data() +
+                               vector / kernels::kPanelTokens * kernels::kPanelTokens * kCols +
+                               vector % kernels::kPanelTokens * 4;
+      tokens[i] = {.act = act,
                    .act_sums = sums.data(),
                    .act_scales = act_scales.data() + i * kGroups,
-                   .out = totals.data() + i * kRows};
+                   .out = totals.data() + i * kRows,
+                   .low = act + 4};
     }
     for (std::size_t tile = 0; tile < kTiles; tile += at_once) {
       const kernels::GroupedGemmArgs args{
@@ -81,7 +84,7 @@ struct Operands {
           .scales_per_block = 1,
           .act_stride = 4 * kernels::kPanelTokens,
           .tokens = tokens.data(),
-          .num_tokens = kTokens,
+          .num_tokens = tokens.size(),
           .scratch = codes.data()};
       (of_48 ? kernels.tile48().gemm_grouped : kernels.tile16().gemm_grouped)(&args);
     }
@@ -149,7 +152,7 @@ BatchKernelChoice ChooseBatchKernel(std::uint64_t ternary_bytes, ScaleKind kind,
     return {gain, fmt::format("{}: {:.2f} times as fast as a rule", of, gain)};
   }
   // The number counts the versions of the kernels that were measured, and the ways to measure.
-  const std::string machine = fmt::format("{}, {} threads, {}, 4", CpuName(), pool.size(), of);
+  const std::string machine = fmt::format("{}, {} threads, {}, 5", CpuName(), pool.size(), of);
   const auto known = cache.Find(machine);
   const auto gain = known ? Result<double>(*known) : MeasureVlutGain(pool, kernels, kind);
   if (!gain) return {0, "no memory to measure others"};

@@ -87,7 +87,6 @@ struct ProbeOperands {
   }
   /// A vector of two digits and matrices with scales of groups, 48 rows at a time.
   void RunGroups16(const kernels::Kernels& kernels, Range range) {
-    const kernels::GroupedToken low{act.data(), group_sums.data(), group_scales.data(), nullptr};
     for (std::size_t t = range.begin; t < range.end; ++t) {
       const kernels::GroupedArgs args{
           .tiles = weights.data() + t * 3 * quant::TileBytes(kProbeCols),
@@ -100,17 +99,14 @@ struct ProbeOperands {
           .act_sums = group_sums.data(),
           .act_scales = group_scales.data(),
           .out = group_out.data() + t * quant::kTile48Rows,
-          .low = &low};
+          .low = act.data()};
       kernels.tile16().gemv_grouped(&args);
     }
   }
   void RunGroups48(const kernels::Kernels& kernels, Range range) {
-    float low_out[quant::kTile48Rows];
     for (std::size_t t = range.begin; t < range.end; ++t) {
-      float* of_tile = group_out.data() + t * quant::kTile48Rows;
-      const kernels::GroupedToken digits[] = {
-          {act.data(), group_sums.data(), group_scales.data(), of_tile},
-          {act.data(), group_sums.data(), group_scales.data(), low_out}};
+      const kernels::GroupedToken token{act.data(), group_sums.data(), group_scales.data(),
+                                        group_out.data() + t * quant::kTile48Rows, act.data()};
       const kernels::GroupedGemmArgs args{
           .tiles = weights.data() + t * quant::Tile48Bytes(kProbeCols),
           .num_tiles = 1,
@@ -118,11 +114,10 @@ struct ProbeOperands {
           .weight_scales = tile_scales.data(),
           .scales_per_block = 1,
           .act_stride = 4,
-          .tokens = digits,
-          .num_tokens = 2,
+          .tokens = &token,
+          .num_tokens = 1,
           .scratch = nullptr};
       kernels.tile48().gemm_grouped(&args);
-      kernels.float32().add(of_tile, low_out, quant::kTile48Rows);
     }
   }
 };
