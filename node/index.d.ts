@@ -51,7 +51,7 @@ export interface ModelSettings {
   batchKernel?: 'auto' | 'tile16' | 'vlut';
   head?: 'auto' | 'exact' | 'screened';
   /** Bits of activations, of models that were trained without rounding them. */
-  activations?: 'auto' | 'int8' | 'int16';
+  activations?: 'auto' | 'int8' | 'int10' | 'int16';
   zeroSkip?: 'auto' | 'on' | 'off';
   isa?: string;
   overrideKv?: string | string[];

@@ -13,8 +13,9 @@
 
 namespace bittern::kernels {
 
-/// A vector of more than 8 bits has two digits: q = kDigitBase * high + low.
-constexpr int32_t kDigitBase = 255;
+/// A vector of more than 8 bits has two digits: q = kDigitBase * high + low. The largest |q| of 16
+/// bits has digits of 127; of 10 bits, a group's sum fits into 16.
+constexpr int32_t kDigitBase = 255, kMost16Bits = 32512, kMost10Bits = 511;
 
 /// One of several vectors that meet a matrix whose scales differ along a row. GroupedArgs says how
 /// long each field is. All vectors of a call have two digits, or none has.
@@ -109,8 +110,9 @@ struct GroupedVlutArgs {
   const int8_t* panels;     ///< as VlutArgs has them
   const float* act_scales;  ///< [num_tokens / digits], act_scales_stride apart
   size_t act_scales_stride;
-  size_t num_tokens;  ///< vectors: 1..kVlutTokens
+  size_t num_tokens;  ///< vectors: 1..kVlutTokens, of joined ones 2 * kVlutTokens
   size_t digits;      ///< 2: a vector of high digits is followed by that of the low ones; else 1
+  bool joined;        ///< two digits whose |q| <= kMost10Bits: one lane takes both
   float* out;         ///< [num_tokens / digits] out_stride apart, as Tile16Ops::gemv_grouped says
   size_t out_stride;
   uint8_t* scratch;  ///< VlutScratch(num_tiles) bytes, aligned to 4; fastest at 64
@@ -366,9 +368,10 @@ struct FloatOps {
   /// clamped to [-127, 127]. Returns s; *sum = sum of q. (b1.58, arXiv:2402.17764, sec. 2)
   /// Where some x is not finite: returns 0, which s never is, and every q is 0.
   float (*quantize_absmax)(const float* x, size_t n, int8_t* q, int32_t* sum);
-  /// The same to 16 bits, as two digits: s = 32512 / max(|x|max, 1e-5),
+  /// The same to two digits: s = most / max(|x|max, 1e-5), most <= kMost16Bits,
   /// q = round half even(x * s) = kDigitBase high + low, all digits in [-127, 127]. *sum: of q.
-  float (*quantize_digits)(const float* x, size_t n, int8_t* high, int8_t* low, int32_t* sum);
+  float (*quantize_digits)(const float* x, size_t n, int32_t most, int8_t* high, int8_t* low,
+                           int32_t* sum);
   /// As RescaleArgs says, for every token and row.
   void (*rescale)(const RescaleArgs* args);
   /// x[i] += y[i].

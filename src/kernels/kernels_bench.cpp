@@ -183,6 +183,7 @@ void GroupedVlut(benchmark::State& state, const VlutOps& ops) {
                              .act_scales_stride = 2 * kBlocks,
                              .num_tokens = tokens,
                              .digits = 2,
+                             .joined = false,
                              .out = out.data(),
                              .out_stride = kRows,
                              .scratch = scratch.data()};

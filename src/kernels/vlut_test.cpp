@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 #include <string>
 #include <vector>
@@ -234,6 +235,7 @@ struct GroupedVlutCase {
                                .act_scales_stride = stride(),
                                .num_tokens = c.num_tokens,
                                .digits = digits,
+                               .joined = joined,
                                .out = out.data(),
                                .out_stride = out_stride(),
                                .scratch = c.scratch.data()};
@@ -242,6 +244,7 @@ struct GroupedVlutCase {
 
   VlutCase& c;
   std::size_t scales_per_block, digits;
+  bool joined = false;
   GuardedBuffer<float> weight_scales, act_scales, out;
 };
 
@@ -258,6 +261,37 @@ TEST_P(Vlut, ScalesOfGroupsAreRoundedAsDefined) {
           ASSERT_EQ(g.out[i], row < c.rows() ? g.Expected(token, row) : 77)
               << fill.name << ": " << tokens << " vectors of " << g.digits << " digits, " << blocks
               << " blocks, token " << token << ", row " << row;
+        }
+      }
+    }
+  }
+}
+
+/// Both digits of 10 bits in one lane: the largest sums fill 16 bits but for 63 steps.
+TEST_P(Vlut, JoinedDigitsAreThoseOfTheirNumber) {
+  for (const VlutFill& fill : kVlutFills) {
+    for (const std::size_t tokens : {1u, 3u, 4u, 7u, 8u, 15u, 16u, 17u, 25u, 31u, 32u}) {
+      const std::size_t tiles = tokens % 3 + 1, blocks = tokens % 8 == 0 ? 20 : 3;
+      VlutCase c(tiles, blocks, 2 * tokens, fill);
+      for (std::size_t token = 0; token < tokens; ++token) {
+        for (std::size_t col = 0; col < c.cols(); ++col) {
+          const int first = c.act(2 * token, col);  // -127 to 127, made -511 to 511
+          const int q = fill.act == kVlutRandom ? first * 4 + c.act(2 * token + 1, col) % 4
+                                                : (first > 0 ? kMost10Bits : -kMost10Bits);
+          const int high = static_cast<int>(std::nearbyint(q / 255.0));
+          c.act(2 * token, col) = static_cast<std::int8_t>(high);
+          c.act(2 * token + 1, col) = static_cast<std::int8_t>(q - 255 * high);
+        }
+      }
+      for (const std::size_t scales : {1u, 2u}) {
+        GroupedVlutCase g(&c, scales, 2);
+        g.joined = true;
+        g.Run(ops());
+        for (std::size_t i = 0; i < g.out.size(); ++i) {  // 77 lies between the tokens' rows
+          const std::size_t token = i / g.out_stride(), row = i % g.out_stride();
+          ASSERT_EQ(g.out[i], row < c.rows() ? g.Expected(token, row) : 77)
+              << fill.name << ": " << tokens << " tokens, " << blocks << " blocks, token " << token
+              << ", row " << row;
         }
       }
     }

@@ -41,10 +41,10 @@ enum class BatchKernel : std::uint8_t {
   kVlut,    ///< tables across tokens (kernels::VlutOps)
 };
 
-/// How the inputs of ternary matrices are rounded, where a network was trained without: 8 or 16
+/// How the inputs of ternary matrices are rounded, where a network was trained without: 8, 10 or 16
 /// bits in groups of 64 columns. Other networks are computed as they were trained
 /// (docs/numerics.md).
-enum class Activations : std::uint8_t { kAuto, kInt8, kInt16 };
+enum class Activations : std::uint8_t { kAuto, kInt8, kInt10, kInt16 };
 
 struct LoadOptions {
   /// The layout of ternary matrices (grouped_layout, or the same: of those whose scales differ

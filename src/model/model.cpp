@@ -20,13 +20,16 @@ namespace {
 /// Bits of the activations, which the caller may choose where training did not.
 Result<void> ChooseActivations(Activations asked, ModelConfig* config, Decisions* decisions) {
   if (!config->grouped_activations) {
-    if (asked != Activations::kInt16) return {};
+    if (asked == Activations::kAuto || asked == Activations::kInt8) return {};
     return Fail(ErrorCode::kInvalidArgument,
-                "activations=int16: this model was trained with activations of 8 bits, so it takes "
-                "auto or int8");
+                fmt::format("activations={}: this model was trained with activations of 8 bits, so "
+                            "it takes auto or int8",
+                            asked == Activations::kInt10 ? "int10" : "int16"));
   }
-  config->wide_activations = asked != Activations::kInt8;
-  decisions->push_back({"activations", config->wide_activations ? "int16" : "int8",
+  config->activation_bits = asked == Activations::kInt8    ? 8
+                            : asked == Activations::kInt10 ? 10
+                                                           : 16;
+  decisions->push_back({"activations", fmt::format("int{}", config->activation_bits),
                         "the network was trained without rounding them", false,
                         "activations=int8 reads prompts twice as fast and is less exact"});
   return {};

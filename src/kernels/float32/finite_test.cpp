@@ -41,7 +41,7 @@ TEST_P(Float32Finite, QuantizeSeesOneBadValueAnywhere) {
         ASSERT_EQ(sum, 0);
         std::vector<std::int8_t> low(n, 5);
         sum = 5;
-        ASSERT_EQ(ops().quantize_digits(x.data(), n, q.data(), low.data(), &sum), 0);
+        ASSERT_EQ(ops().quantize_digits(x.data(), n, kMost16Bits, q.data(), low.data(), &sum), 0);
         ASSERT_EQ(q, std::vector<std::int8_t>(n, 0));
         ASSERT_EQ(low, q);
         ASSERT_EQ(sum, 0);

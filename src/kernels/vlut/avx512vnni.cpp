@@ -48,10 +48,17 @@ inline void AddScaled(float* totals, Lanes32 sums, float scale, const float* sca
   AddScaled(totals + 16, _mm512_extracti64x4_epi64(sums.v, 1), of_row, scales + 16);
 }
 
+inline __m512i Joined(Lanes32 v) {
+  return _mm512_madd_epi16(v.v, _mm512_set1_epi32(1 << 16 | kDigitBase));
+}
+inline Lanes32 JoinLanes(Lanes32 a, Lanes32 b) {
+  const __m512i order = _mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0);
+  return {_mm512_permutexvar_epi64(order, _mm512_packs_epi32(Joined(a), Joined(b)))};
+}
 inline void AddJoined(float* totals, Lanes32 sums, float scale, const float* scales) {
-  const __m512i joined = _mm512_madd_epi16(sums.v, _mm512_set1_epi32(1 << 16 | kDigitBase));
-  const __m512 scaled = _mm512_mul_ps(
-      _mm512_mul_ps(_mm512_cvtepi32_ps(joined), _mm512_set1_ps(scale)), _mm512_loadu_ps(scales));
+  const __m512 scaled =
+      _mm512_mul_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(Joined(sums)), _mm512_set1_ps(scale)),
+                    _mm512_loadu_ps(scales));
   _mm512_storeu_ps(totals, _mm512_add_ps(_mm512_loadu_ps(totals), scaled));
 }
 

@@ -48,13 +48,17 @@ inline void AddScaled(float* totals, Lanes8 sums, float scale, const float* scal
   AddScaled(totals + 4, vget_high_s16(sums.v), scale, scales + 4);
 }
 
-inline void AddJoined(float* totals, Lanes8 sums, float scale, const float* scales) {
+inline int32x4_t Joined(Lanes8 v) {
   constexpr int16_t kBases[4] = {kDigitBase, 1, kDigitBase, 1};
   const int16x4_t bases = vld1_s16(kBases);
-  const int32x4_t joined =
-      vpaddq_s32(vmull_s16(vget_low_s16(sums.v), bases), vmull_s16(vget_high_s16(sums.v), bases));
+  return vpaddq_s32(vmull_s16(vget_low_s16(v.v), bases), vmull_s16(vget_high_s16(v.v), bases));
+}
+inline Lanes8 JoinLanes(Lanes8 a, Lanes8 b) {
+  return {vcombine_s16(vmovn_s32(Joined(a)), vmovn_s32(Joined(b)))};
+}
+inline void AddJoined(float* totals, Lanes8 sums, float scale, const float* scales) {
   const float32x4_t scaled =
-      vmulq_f32(vmulq_n_f32(vcvtq_f32_s32(joined), scale), vld1q_f32(scales));
+      vmulq_f32(vmulq_n_f32(vcvtq_f32_s32(Joined(sums)), scale), vld1q_f32(scales));
   vst1q_f32(totals, vaddq_f32(vld1q_f32(totals), scaled));
 }
 

@@ -42,10 +42,21 @@ inline void AddScaled(float* totals, Lanes8 sums, float scale, const float* scal
   }
 }
 
+inline int32_t Joined(const Lanes8& v, size_t pair) {
+  return kDigitBase * v.v[2 * pair] + v.v[2 * pair + 1];
+}
+inline Lanes8 JoinLanes(Lanes8 a, Lanes8 b) {
+  constexpr size_t kPairs = Lanes8::kLanes / 2;
+  Lanes8 joined;
+  for (size_t i = 0; i < kPairs; ++i) {
+    joined.v[i] = static_cast<int16_t>(Joined(a, i));
+    joined.v[kPairs + i] = static_cast<int16_t>(Joined(b, i));
+  }
+  return joined;
+}
 inline void AddJoined(float* totals, Lanes8 sums, float scale, const float* scales) {
   for (size_t i = 0; i < Lanes8::kLanes / 2; ++i) {
-    const int32_t sum = kDigitBase * sums.v[2 * i] + sums.v[2 * i + 1];
-    totals[i] += static_cast<float>(sum) * scale * scales[i];
+    totals[i] += static_cast<float>(Joined(sums, i)) * scale * scales[i];
   }
 }
 

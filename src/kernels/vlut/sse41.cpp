@@ -49,10 +49,13 @@ inline void AddScaled(float* totals, Lanes8 sums, float scale, const float* scal
   AddScaled(totals + 4, _mm_srli_si128(sums.v, 8), of_row, scales + 4);
 }
 
+inline __m128i Joined(Lanes8 v) {
+  return _mm_madd_epi16(v.v, _mm_set1_epi32(1 << 16 | kDigitBase));
+}
+inline Lanes8 JoinLanes(Lanes8 a, Lanes8 b) { return {_mm_packs_epi32(Joined(a), Joined(b))}; }
 inline void AddJoined(float* totals, Lanes8 sums, float scale, const float* scales) {
-  const __m128i joined = _mm_madd_epi16(sums.v, _mm_set1_epi32(1 << 16 | kDigitBase));
-  const __m128 scaled =
-      _mm_mul_ps(_mm_mul_ps(_mm_cvtepi32_ps(joined), _mm_set1_ps(scale)), _mm_loadu_ps(scales));
+  const __m128 scaled = _mm_mul_ps(_mm_mul_ps(_mm_cvtepi32_ps(Joined(sums)), _mm_set1_ps(scale)),
+                                   _mm_loadu_ps(scales));
   _mm_storeu_ps(totals, _mm_add_ps(_mm_loadu_ps(totals), scaled));
 }
 

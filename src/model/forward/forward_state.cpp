@@ -59,7 +59,7 @@ Shapes ShapesOf(const Model& model, std::size_t tokens, std::size_t positions,
   Shapes shapes{};
   shapes.tokens = tokens;
   shapes.threads = threads;
-  shapes.digits = c.wide_activations ? 2 : 1;
+  shapes.digits = c.activation_bits > 8 ? 2 : 1;
   shapes.padded_rows = (tokens * shapes.digits + kPanel - 1) / kPanel * kPanel;
   shapes.widest_input = std::max({PaddedCols(c.hidden_size), PaddedCols(c.intermediate_size),
                                   PaddedCols(c.q_size()), PaddedCols(c.delta.value_size())});

@@ -29,6 +29,11 @@ constexpr std::size_t kTilesOfPanel = quant::kPanelRows / kTileRows;  // of a pa
 
 std::size_t RoundUp(std::size_t value, std::size_t to) { return (value + to - 1) / to * to; }
 
+/// Both digits of a token share a lane of the tables.
+bool JoinsDigits(const MatrixProduct& product) noexcept {
+  return product.context.config.activation_bits == 10 && product.in.digits() == 2;
+}
+
 /// How many times as fast as with multiply-adds a batch meets a matrix whose rows are dealt out in
 /// pieces of `rows`; at most 1: it is done with multiply-adds, else by tables.
 double GainOfTables(const MatrixProduct& product, std::size_t rows) noexcept {
@@ -37,14 +42,15 @@ double GainOfTables(const MatrixProduct& product, std::size_t rows) noexcept {
   const double of_sixteen = grouped ? 0.7 : 0.55;
   // Tiles that are made first leave the first-level cache; in passes of 32 tokens.
   constexpr double kCostOfMaking = 0.14;
-  const std::size_t tokens = product.in.row_of(product.in.count);
+  const std::size_t vectors = product.in.row_of(product.in.count);
+  const std::size_t tokens = JoinsDigits(product) ? product.in.count : vectors;
   const std::size_t whole = tokens / kVlutTokens, rest = tokens % kVlutTokens;
   const double cost = static_cast<double>(whole) +
                       (rest == 0    ? 0
                        : rest <= 16 ? of_sixteen
                                     : 1) +
                       (product.matrix.layout == MatrixLayout::kTile16 ? 0 : kCostOfMaking);
-  const auto lanes = static_cast<double>(tokens) / kVlutTokens;
+  const auto lanes = static_cast<double>(vectors) / kVlutTokens;
   const auto shared =
       static_cast<double>(rows) / static_cast<double>(rows + kernels::kVlutTableRows);
   const Weights& weights = product.context.weights;
@@ -190,7 +196,8 @@ void LookUpGroups(const MatrixProduct& product, const Rows& rows, Range tokens) 
   const std::size_t of_tile = TileRows(matrix.layout) / kTileRows;
   const Range tiles{rows.tile / of_tile, (rows.tile + rows.count) / of_tile};
   const float* scales = GroupScalesOf(context, matrix, tiles);
-  const std::size_t at_once = kVlutTokens / in.digits();
+  const bool joined = JoinsDigits(product);
+  const std::size_t at_once = joined ? kVlutTokens : kVlutTokens / in.digits();
   for (std::size_t token = tokens.begin; token < tokens.end; token += at_once) {
     const std::size_t now = std::min(at_once, tokens.end - token), first = in.row_of(token);
     const std::size_t last_digit = first + in.digits() - 1;
@@ -204,6 +211,7 @@ void LookUpGroups(const MatrixProduct& product, const Rows& rows, Range tokens) 
                                         .act_scales_stride = in.memory.groups * in.digits(),
                                         .num_tokens = in.row_of(now),
                                         .digits = in.digits(),
+                                        .joined = joined,
                                         .out = out.row(token) + rows.tile * kTileRows,
                                         .out_stride = out.stride,
                                         .scratch = context.scratch().codes.data()};

@@ -113,21 +113,24 @@ float QuantizeGroups(const Context& context, std::size_t token, const float* x,
   return least;
 }
 
-/// The same to 16 bits, as two rows of digits, the second of which has the sums of both. Returns
-/// the least scale of the high digits.
+/// The same to 10 or 16 bits, as two rows of digits, the second of which has the sums of both.
+/// Returns the least scale, as of 8 bits.
 float QuantizeWideGroups(const Context& context, std::size_t token, const float* x,
                          const QuantizedRows& out, std::int8_t* row) {
   constexpr float kBase = kernels::kDigitBase;
   const std::size_t high = out.row_of(token), low = high + 1;
+  const std::int32_t most =
+      context.config.activation_bits == 10 ? kernels::kMost10Bits : kernels::kMost16Bits;
   float least = std::numeric_limits<float>::max();
   for (std::size_t g = 0; g * kernels::kGroupCols < out.cols; ++g) {
     const std::size_t begin = g * kernels::kGroupCols;
     const std::size_t count = std::min(kernels::kGroupCols, out.cols - begin);
-    const float scale = context.floats().quantize_digits(
-        x + begin, count, row + begin, row + out.padded_cols() + begin, out.group_sums(low) + g);
+    const float scale =
+        context.floats().quantize_digits(x + begin, count, most, row + begin,
+                                         row + out.padded_cols() + begin, out.group_sums(low) + g);
     out.group_scales(high)[g] = kBase / scale;
     out.group_scales(low)[g] = 1.0f / scale;
-    least = std::min(least, scale / (kBase + 1));
+    least = std::min(least, scale * (127.0f / static_cast<float>(most)));
   }
   return least;
 }

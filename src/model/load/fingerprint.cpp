@@ -154,7 +154,7 @@ std::string ConfigText(const Model& model) {
     for (const bool windowed : c.windowed) more += windowed ? 'w' : 'g';
     if (c.window_theta != 0) more += fmt::format(" rope {}", c.window_theta);
   }
-  if (c.wide_activations) more += " activations 16 bits";
+  if (c.activation_bits > 8) more += fmt::format(" activations {} bits", c.activation_bits);
   if (c.input_norms) more += " input_norms";
   if (c.traits->post_norms) more += " post_norms";
   if (c.traits->rotates_first) more += " rotates_first";

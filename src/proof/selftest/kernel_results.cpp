@@ -362,6 +362,7 @@ void RunGroups(const kernels::VlutOps& ops, const kernels::VlutArgs& of, Random*
                                         .act_scales_stride = kGroups,
                                         .num_tokens = of.num_tokens,
                                         .digits = digits,
+                                        .joined = false,
                                         .out = out.data(),
                                         .out_stride = rows,
                                         .scratch = of.scratch};

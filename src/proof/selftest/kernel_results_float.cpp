@@ -190,7 +190,8 @@ void RunVectors(const FloatOps& ops, std::size_t n, Random* random, KernelResult
   results->Add("quantize_absmax", std::span<const std::int8_t>(quantized));
   results->Add("quantize_absmax", Floats(&scale, 1));
   std::vector<std::int8_t> low(n);
-  const float digits_scale = ops.quantize_digits(x.data(), n, quantized.data(), low.data(), &sum);
+  const float digits_scale =
+      ops.quantize_digits(x.data(), n, kernels::kMost16Bits, quantized.data(), low.data(), &sum);
   results->Add("quantize_digits", std::span<const std::int8_t>(quantized));
   results->Add("quantize_digits", std::span<const std::int8_t>(low));
   results->Add("quantize_digits", Floats(&digits_scale, 1));

@@ -102,7 +102,7 @@ class TraceRecorder final : public model::Tracer {
   }
 
   /// int8 numbers of an input (kernels::FloatOps::quantize_digits).
-  [[nodiscard]] std::size_t Digits() const noexcept { return config_.wide_activations ? 2 : 1; }
+  [[nodiscard]] std::size_t Digits() const noexcept { return config_.activation_bits > 8 ? 2 : 1; }
 
   static std::vector<float> Floats(std::span<const std::byte> bytes) {
     std::vector<float> values(bytes.size() / sizeof(float));

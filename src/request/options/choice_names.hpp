@@ -29,6 +29,7 @@ inline constexpr ChoiceName<model::HeadMode> kHeadModes[] = {
 inline constexpr ChoiceName<model::Activations> kActivations[] = {
     {"auto", model::Activations::kAuto},
     {"int8", model::Activations::kInt8},
+    {"int10", model::Activations::kInt10},
     {"int16", model::Activations::kInt16}};
 inline constexpr ChoiceName<model::SkipMode> kSkipModes[] = {
     {"auto", model::SkipMode::kAuto}, {"on", model::SkipMode::kOn}, {"off", model::SkipMode::kOff}};

@@ -61,10 +61,10 @@ constexpr Option kOptionRows[] = {
         "How prompts and many sequences are multiplied: tile16 (multiply-adds), vlut (lookup "
         "tables shared by tokens) or auto: the faster one here. Same output, different speed"),
     ChoiceRow(
-        "activations", "activations", kForModel, "auto int8 int16", "auto",
+        "activations", "activations", kForModel, "auto int8 int10 int16", "auto",
         "How the inputs of ternary matrices are rounded, of models that were trained without: "
-        "int16 is as good as exact; int8 reads prompts twice as fast and moves one likely token "
-        "in a hundred; auto: int16"),
+        "int16 is as good as exact; int10 reads prompts up to twice as fast and moves three likely "
+        "tokens in a thousand; int8 moves ten; auto: int16"),
     ChoiceRow("zero_skip", "zero-skip", kForModel, "auto on off", "auto",
               "on, off or auto: skip weights that would be multiplied by zero (models with squared "
               "ReLU). Same output, different speed"),

@@ -101,6 +101,7 @@ struct Operands {
                                         .act_scales_stride = kGroups,
                                         .num_tokens = kTokens,
                                         .digits = 2,
+                                        .joined = false,
                                         .out = totals.data(),
                                         .out_stride = kRows,
                                         .scratch = scratch.data()};
