@@ -107,7 +107,7 @@ struct ModelConfig {
   Activation activation = Activation::kRelu2;
   bool input_norms = false;          ///< each projection norms its own input
   bool grouped_activations = false;  ///< as ArchitectureSpec has them, unless input_norms
-  /// Of grouped activations: 8, 10 or 16 (LoadOptions::activations).
+  /// Bits of grouped activations: 8, 10 or 16 (LoadOptions::activations).
   int activation_bits = 8;
   bool permuted_qk =
       false;  ///< the rows of q and k are in the order of ArchitectureSpec::permuted_qk

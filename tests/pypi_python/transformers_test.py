@@ -108,6 +108,16 @@ def stable(network, want):
     return least > 0.99999
 
 
+def finest(folder):
+    """The model with the finest activations that it takes."""
+    try:
+        return bittern.Model(str(folder), activations="int16")
+    except bittern.BitternError as error:
+        if "trained with activations of 8 bits" not in str(error):
+            raise
+        return bittern.Model(str(folder))
+
+
 def ours(network, config, folder, change=lambda name, value: value, more=None, less=()):
     """config: of config.json, as the model's makers write it. change: of a tensor; more: further tensors; less: names of
     tensors that are left out."""
@@ -118,7 +128,7 @@ def ours(network, config, folder, change=lambda name, value: value, more=None, l
     save_file(tensors, folder / "model.safetensors")
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer()))
-    with bittern.Model(str(folder)) as model:
+    with finest(folder) as model:
         return np.array(bittern.Sequence(model, kv_type="f32").logits_of_all(IDS), np.float64)
 
 

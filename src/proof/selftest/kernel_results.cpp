@@ -342,13 +342,26 @@ void RunTile48(const kernels::Tile48Ops& ops, KernelResults* results) {
 
 namespace {
 
+/// Ways to see the vectors of a call as tokens.
+struct DigitsOfTokens {
+  std::size_t digits;
+  bool joined;
+};
+
 /// The vectors of a call with scales of groups, as tokens of one digit, and of two where they pair.
 void RunGroups(const kernels::VlutOps& ops, const kernels::VlutArgs& of, Random* random,
                KernelResults* results) {
   constexpr std::size_t kGroups = kCols / kernels::kGroupCols;
   const std::size_t rows = of.num_tiles * quant::kTileRows;
   const auto act_scales = RandomFloats(of.num_tokens * kGroups, random);
-  for (const std::size_t digits : {1u, 2u}) {
+  // Joined digits are small numbers: the high ones, every second vector of a panel, at most 1.
+  const std::size_t vectors =
+      (of.num_tokens + kernels::kPanelTokens - 1) / kernels::kPanelTokens * kernels::kPanelTokens;
+  std::vector<std::int8_t> small(of.panels, of.panels + vectors * kCols);
+  for (std::size_t i = 0; i < small.size(); ++i) {
+    if (i / 4 % 2 == 0) small[i] = static_cast<std::int8_t>(small[i] % 2);
+  }
+  for (const auto& [digits, joined] : {DigitsOfTokens{1, false}, {2, false}, {2, true}}) {
     if (of.num_tokens % digits != 0) continue;
     const auto weight_scales = RandomFloats(rows * kBlocks * digits, random);
     std::vector<float> out(of.num_tokens / digits * rows);
@@ -357,12 +370,12 @@ void RunGroups(const kernels::VlutOps& ops, const kernels::VlutArgs& of, Random*
                                         .num_blocks = of.num_blocks,
                                         .weight_scales = weight_scales.data(),
                                         .scales_per_block = digits,
-                                        .panels = of.panels,
+                                        .panels = joined ? small.data() : of.panels,
                                         .act_scales = act_scales.data(),
                                         .act_scales_stride = kGroups,
                                         .num_tokens = of.num_tokens,
                                         .digits = digits,
-                                        .joined = false,
+                                        .joined = joined,
                                         .out = out.data(),
                                         .out_stride = rows,
                                         .scratch = of.scratch};
