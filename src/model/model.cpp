@@ -3,6 +3,8 @@
 // meanwhile is refused as such, not for what its new bytes look like.
 #include "model/model.hpp"
 
+#include <fmt/format.h>
+
 #include "model/rank_leader.hpp"
 #include "model/weights.hpp"
 

@@ -2,7 +2,6 @@
 // Activations as int8 and as two digits of 16 bits, by every float32 kernel that this CPU can run.
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cmath>
 #include <vector>
 

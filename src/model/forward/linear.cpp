@@ -6,7 +6,6 @@
 #include "model/forward/linear.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <limits>
 #include <numeric>
