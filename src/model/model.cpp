@@ -47,11 +47,12 @@ Result<void> ChooseActivations(Activations asked, ModelConfig* config, Decisions
       bits = 16;
       break;
   }
-  const char* hint = bits == 8    ? "activations=int16 is as good as exact"
-                     : bits == 10 ? "activations=int16 is as good as exact and reads prompts up to "
-                                    "half as fast; int8 is less exact"
-                                  : "activations=int10 and int8 read prompts up to twice as fast "
-                                    "and are less exact";
+  const char* hint = bits == 8 ? "activations=int16 is as good as exact"
+                     : bits == 10
+                         ? "activations=int16 is as good as exact, prompts take up to twice "
+                           "as long; int8 is less exact"
+                         : "activations=int10 and int8 are less exact, prompts take as "
+                           "little as half as long";
   decisions->push_back({"activations", fmt::format("int{}", bits),
                         "the network was trained without rounding them", false, hint});
   return {};

@@ -7,6 +7,8 @@ import signal
 import socket
 import statistics
 import subprocess
+import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -62,7 +64,8 @@ def memory_of_ranks(program, model, ranks):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     words = [*network.on_cores(ranks), program, "serve", "-m", model, "-c", "512", "-t", "1", "--port", str(port)]
-    server = subprocess.Popen(words, env=network.ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    said = tempfile.TemporaryFile()
+    server = subprocess.Popen(words, env=network.ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=said)
     try:
         body = json.dumps({"prompt": "A b c d", "max_tokens": 4}).encode()
         request = urllib.request.Request(f"http://127.0.0.1:{port}/v1/completions", body, {"Content-Type": "application/json"})
@@ -72,12 +75,14 @@ def memory_of_ranks(program, model, ranks):
                 break
             except urllib.error.URLError:  # it loads
                 if server.poll() is not None:
-                    raise RuntimeError(f"{program}: the server ended with {server.returncode}") from None
+                    said.seek(0)
+                    sys.exit(f"{program}: the server ended with {server.returncode}: {said.read().decode(errors='replace').strip()}")
                 time.sleep(0.2)
         return sorted(map(_own_bytes, _children_of(server.pid)), reverse=True)
     finally:
         server.send_signal(signal.SIGTERM)
         server.wait()
+        said.close()
 
 
 def _children_of(process):
