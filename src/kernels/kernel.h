@@ -50,8 +50,8 @@ struct GroupedGemmArgs {
   const float* weight_scales;
   size_t scales_per_block, act_stride;
   const GroupedToken* tokens;
-  size_t num_tokens;
-  uint8_t* scratch;  ///< kGemmTiles * num_blocks * 2048 bytes
+  size_t num_tokens;  ///< at least one
+  uint8_t* scratch;   ///< kGemmTiles * num_blocks * 2048 bytes
 };
 
 /// A few int8 vectors times a ternary matrix.
@@ -81,8 +81,8 @@ struct Tile16Ops {
                uint8_t* scratch);
 
   /// out[16 t + r] = sum over the groups, first to last, of
-  /// (float(sum of (code - 1) * q) * weight scale) * act scale: each operation rounds once, none is
-  /// fused. q is act, or kDigitBase * act + low. |sum| <= 64 * 32512 < 2^24, which floats hold.
+  /// (float(sum of (code - 1) * q) * weight scale) * act scale. q is act, or kDigitBase * act +
+  /// low. Each operation rounds once, none is fused; floats hold the inner sum: 64 * 32512 < 2^24.
   void (*gemv_grouped)(const GroupedArgs* args);
 
   /// The same for every token; weights are unpacked once for several of them.
@@ -111,7 +111,7 @@ struct GroupedVlutArgs {
   const float* act_scales;  ///< [num_tokens / digits], act_scales_stride apart
   size_t act_scales_stride;
   size_t num_tokens;  ///< vectors: 1..kVlutTokens, of joined ones 2 * kVlutTokens
-  size_t digits;      ///< 2: a vector of high digits is followed by that of the low ones; else 1
+  size_t digits;      ///< of a token: 1, or 2 vectors, the high digits first
   bool joined;        ///< two digits whose |q| <= kMost10Bits: one lane takes both
   float* out;         ///< [num_tokens / digits] out_stride apart, as Tile16Ops::gemv_grouped says
   size_t out_stride;
@@ -368,8 +368,8 @@ struct FloatOps {
   /// clamped to [-127, 127]. Returns s; *sum = sum of q. (b1.58, arXiv:2402.17764, sec. 2)
   /// Where some x is not finite: returns 0, which s never is, and every q is 0.
   float (*quantize_absmax)(const float* x, size_t n, int8_t* q, int32_t* sum);
-  /// The same to two digits: s = most / max(|x|max, 1e-5), most <= kMost16Bits,
-  /// q = round half even(x * s) = kDigitBase high + low, all digits in [-127, 127]. *sum: of q.
+  /// The same to two digits: q = round half even(x * s) = kDigitBase high + low, all digits in
+  /// [-127, 127], where s = most / max(|x|max, 1e-5) and most <= kMost16Bits. *sum: of q.
   float (*quantize_digits)(const float* x, size_t n, int32_t most, int8_t* high, int8_t* low,
                            int32_t* sum);
   /// As RescaleArgs says, for every token and row.

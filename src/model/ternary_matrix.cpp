@@ -28,6 +28,7 @@ kernels::GroupedArgs ArgsOf(const kernels::GroupedGemmArgs& all,
 
 void MultiplyGrouped(const kernels::Kernels& kernels, const TernaryMatrix& matrix, Range tiles,
                      const float* scales, const GroupedRows& in, const GroupedScratch& scratch) {
+  if (in.tokens.empty()) return;
   constexpr std::size_t kLeastUnpacked = 8;  // vectors from which on it pays to unpack first
   const std::size_t digits = in.tokens.front().low == nullptr ? 1 : 2;
   const std::size_t vectors = in.tokens.size() * digits;

@@ -60,8 +60,8 @@ struct TernaryMatrix {
 
 /// Rows of activations that meet a grouped matrix.
 struct GroupedRows {
-  std::span<const kernels::GroupedToken> tokens;  ///< at least one
-  std::size_t act_stride;                         ///< kernels::GroupedArgs
+  std::span<const kernels::GroupedToken> tokens;
+  std::size_t act_stride;  ///< kernels::GroupedArgs
 };
 
 /// Memory for MultiplyGrouped, of one thread.

@@ -183,7 +183,7 @@ void Gemm(const uint8_t* tiles, size_t num_tiles, size_t num_blocks, const int8_
   }
 }
 
-/// Sums of a group for half of the rows, from those of a vector's digits.
+/// Joins the sums of a vector's digits over a group, for half of the rows.
 template <size_t kDigits>
 inline __m256i SumOf(const __m256i (*digits)[2], size_t half, int32_t act_sum) {
   const __m256i sum = Widen(_mm256_set1_epi32(-act_sum), digits[kDigits - 1][half]);
@@ -252,7 +252,7 @@ void GemvGrouped(const GroupedArgs* g) { g->low == nullptr ? GemvDigits<1>(g) : 
 
 /// Adds block b of a tile times kTokens tokens. The block's two groups take turns, because the sums
 /// of one fill the registers as in MultiplyTile. The rows' floats stay in memory. scales: of the
-/// first group; those of the second group are `second` further. acts: of every digit.
+/// first group; those of the second group are `second` further. acts: each token's digits in turn.
 template <size_t kTokens, size_t kDigits>
 inline void AddBlockGrouped(const GroupedGemmArgs* g, const uint8_t* tile, size_t b,
                             const int8_t* const* acts, const float* scales, size_t second,

@@ -184,7 +184,7 @@ inline __m512 AddGroup(__m512 total, __m512i sum, const float* weight_scales, fl
   return _mm512_add_ps(total, scaled);
 }
 
-/// Sums of a group, from those of a vector's digits.
+/// Joins the sums of a vector's digits over a group.
 template <size_t kDigits>
 inline __m512i SumOf(__m512i high, __m512i low, int32_t act_sum) {
   static_assert(kDigitBase == 255);

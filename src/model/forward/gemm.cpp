@@ -34,8 +34,8 @@ bool JoinsDigits(const MatrixProduct& product) noexcept {
   return product.context.config.activation_bits == 10 && product.in.digits() == 2;
 }
 
-/// How many times as fast as with multiply-adds a batch meets a matrix whose rows are dealt out in
-/// pieces of `rows`; at most 1: it is done with multiply-adds, else by tables.
+/// The speed of tables beside multiply-adds for a batch and a matrix whose rows are dealt out in
+/// pieces of `rows`. Tables are taken where it is above 1.
 double GainOfTables(const MatrixProduct& product, std::size_t rows) noexcept {
   // Sixteen tokens take more than half of the time of 32, and lanes without a token take theirs.
   const bool grouped = product.matrix.grouped();
