@@ -102,6 +102,8 @@ DIFFERENTIAL_DEFECTS = [
        "args.window = c.WindowOf(layer) == 0 ? 0 : Size(c.WindowOf(layer)) + 1;")], 5),
     ("the experts with the least scores", "model/forward/experts.cpp",
      [("scores[expert] > scores[experts[rank - 1]]", "scores[expert] < scores[experts[rank - 1]]")], 7),
+    ("the first of the tokens that have chosen an expert for all of them", "model/forward/gemm.cpp",
+     [("tokens[first + i]", "tokens[first]")], 1),
     ("the norm's mean over the neurons that are kept", "model/forward/feed_forward.cpp",
      [("static_cast<std::size_t>(context.config.intermediate_size), place.from",
        "layer.num_neurons(), place.from")], 18),

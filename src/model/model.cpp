@@ -19,9 +19,8 @@ struct Model::Impl {
 
 namespace {
 
-/// The fastest way whose KL is below 1e-4 (docs/design/0022-activations-of-16-bits.md). The choice
-/// of experts is a cliff, beside which 10 bits are hardly enough.
-int UsualActivationBits(const ModelConfig& config) { return config.traits->experts ? 16 : 10; }
+/// The fastest way whose KL is below 1e-4 (docs/design/0022-activations-of-16-bits.md).
+constexpr int kUsualActivationBits = 10;
 
 /// Bits of the activations, which the caller may choose where training did not.
 Result<void> ChooseActivations(Activations asked, ModelConfig* config, Decisions* decisions) {
@@ -35,7 +34,7 @@ Result<void> ChooseActivations(Activations asked, ModelConfig* config, Decisions
   int& bits = config->activation_bits;
   switch (asked) {
     case Activations::kAuto:
-      bits = UsualActivationBits(*config);
+      bits = kUsualActivationBits;
       break;
     case Activations::kInt8:
       bits = 8;

@@ -93,11 +93,10 @@ class Oracle:
         return self.shaken(x / np.sqrt(np.where(squares == 0, 1, squares)) * weight[0])
 
     def quantised(self, x, of_delta=False):
-        """Integers and the scale of each column: of 8 bits, as BitNet is trained, or of 10 bits in groups, of 16 where there
-        are experts."""
+        """Integers and the scale of each column: of 8 bits, as BitNet is trained, or of 10 bits in groups."""
         x = self.turned(x, of_delta)
         scale = np.empty_like(x)
-        step, most = (64, 32512 if "experts" in self.spec else 511) if self.grouped else (x.shape[1], 127)
+        step, most = (64, 511) if self.grouped else (x.shape[1], 127)
         for at in range(0, x.shape[1], step):
             largest = np.abs(x[:, at:at + step]).max(-1, keepdims=True)
             scale[:, at:at + step] = most / np.maximum(largest, float(np.float32(1e-5)))

@@ -9,6 +9,7 @@
 #include "base/portable_math.hpp"
 #include "kernels/kernel.h"
 #include "model/forward/for_tokens.hpp"
+#include "model/forward/gemm.hpp"
 #include "model/forward/linear.hpp"
 #include "quant/layouts/tile16.hpp"
 
@@ -56,16 +57,45 @@ void GroupByExpert(const ExpertWeights& experts, std::size_t num_tokens, Mixture
   for (std::uint32_t i = 0; i < chosen.size(); ++i) mixture->choices[ends[chosen[i]]++] = i;
 }
 
-/// Deals out `tiles` tiles of each expert that was chosen: step(load, tiles), some tiles of it at a
-/// time, none of them on both sides of a multiple of `tiles_of_part`.
+/// Experts of a matrix that were chosen, each of them in parts, and the rows that meet them.
+struct ChosenTiles {
+  const Context& context;
+  const TernaryMatrix& matrix;
+  const QuantizedRows& in;
+  std::size_t parts, tiles_of_part;  ///< of an expert
+
+  [[nodiscard]] bool ByTables(const ExpertLoad& load, std::size_t tiles) const {
+    return TablesAreFaster(context, matrix, in, load.count, tiles * quant::kTileRows);
+  }
+
+  /// Tiles of a part to deal out at a time: many where tables are faster for some expert, but at
+  /// least a few pieces for each thread; else a few.
+  [[nodiscard]] std::size_t AtOnce() const {
+    const auto& loads = context.state.mixture.loads;
+    const std::size_t pieces = 4 * static_cast<std::size_t>(context.team.size());
+    const std::size_t share = loads.size() * parts * tiles_of_part / pieces;
+    const std::size_t many =
+        std::min({kMostGroupedTiles, tiles_of_part, std::max(share, kGroupedTiles)});
+    const bool tables =
+        std::ranges::any_of(loads, [&](const auto& load) { return ByTables(load, many); });
+    return tables ? many : kGroupedTiles;
+  }
+};
+
+/// Deals them out: step(load, part, tiles, by_tables), tiles of one part of an expert at a time.
 template <class Step>
-void DealTiles(const Context& context, std::size_t tiles, std::size_t tiles_of_part, Step step) {
-  const auto& loads = context.state.mixture.loads;
-  context.team.Deal(loads.size() * tiles, kGroupedTiles, [&](Range range) {
+void DealTiles(const ChosenTiles& chosen, Step step) {
+  const auto& loads = chosen.context.state.mixture.loads;
+  const std::size_t of_part = chosen.tiles_of_part, tiles = chosen.parts * of_part;
+  const std::size_t at_once = chosen.AtOnce();
+  chosen.context.team.Deal(loads.size() * tiles, at_once, [&](Range range) {
     for (std::size_t i = range.begin, count; i < range.end; i += count) {
-      const std::size_t tile = i % tiles;
-      count = std::min({kGroupedTiles, range.end - i, tiles_of_part - tile % tiles_of_part});
-      step(loads[i / tiles], Range{tile, tile + count});
+      const ExpertLoad& load = loads[i / tiles];
+      const std::size_t tile = i % of_part;
+      count = std::min({at_once, range.end - i, of_part - tile});
+      const bool by_tables = chosen.ByTables(load, count);
+      if (!by_tables) count = std::min(count, kGroupedTiles);
+      step(load, i % tiles / of_part, Range{tile, tile + count}, by_tables);
     }
   });
 }
@@ -73,15 +103,17 @@ void DealTiles(const Context& context, std::size_t tiles, std::size_t tiles_of_p
 /// Tiles of an expert times every token that has chosen it: add(tokens, token, rank) says from
 /// which column on, and where the product goes.
 template <class Add>
-void MultiplyChoices(const TilesOfMatrix& of, const QuantizedRows& in, const ExpertLoad& load,
+void MultiplyChoices(const ChosenTiles& chosen, Range tiles, const ExpertLoad& load, bool by_tables,
                      Add add) {
-  const Context& context = of.context;
+  const Context& context = chosen.context;
   const std::size_t used = static_cast<std::size_t>(context.config.experts.used);
-  GroupedTokens tokens(context, in);
+  GroupedTokens tokens(context, chosen.in);
   for (const std::uint32_t choice : context.state.mixture.ChoicesOf(load)) {
     add(&tokens, choice / used, choice % used);
   }
-  tokens.Multiply(of);
+  const TilesOfMatrix of{context, chosen.matrix, tiles,
+                         GroupScalesOf(context, chosen.matrix, tiles)};
+  by_tables ? tokens.LookUp(of) : tokens.Multiply(of);
 }
 
 }  // namespace
@@ -126,19 +158,16 @@ void ForwardExpertsUp(const Context& context, const LayerWeights& layer, const Q
     GroupByExpert(experts, context.num_tokens, &mixture);
     context.scratch().skips.experts.Add(experts.count, mixture.loads.size());
   });
-  const std::size_t tiles_of_part = experts.neurons / quant::kTileRows;
-  DealTiles(context, 2 * tiles_of_part, tiles_of_part, [&](const ExpertLoad& load, Range tiles) {
-    const std::size_t part = tiles.begin / tiles_of_part;  // 0: gate, 1: up
-    const std::size_t tile = tiles.begin % tiles_of_part;
+  // The gates are the first part of an expert, the ups the second.
+  const ChosenTiles chosen{context, layer.gate_up_proj, in, 2, experts.neurons / quant::kTileRows};
+  DealTiles(chosen, [&](const ExpertLoad& load, std::size_t part, Range tiles, bool by_tables) {
     const std::size_t first = layer.gate_up_proj.parts[part].first_row / quant::kTileRows +
-                              load.expert * tiles_of_part + tile;
-    const Range of_matrix{first, first + (tiles.end - tiles.begin)};
-    const TilesOfMatrix of{context, layer.gate_up_proj, of_matrix,
-                           GroupScalesOf(context, layer.gate_up_proj, of_matrix)};
-    MultiplyChoices(of, in, load, [&](GroupedTokens* tokens, std::size_t token, std::size_t rank) {
+                              load.expert * chosen.tiles_of_part;
+    const auto add = [&](GroupedTokens* tokens, std::size_t token, std::size_t rank) {
       float* to = out.row(token) + (part * experts.used + rank) * experts.neurons;
-      tokens->Add(token, 0, to + tile * quant::kTileRows);
-    });
+      tokens->Add(token, 0, to + tiles.begin * quant::kTileRows);
+    };
+    MultiplyChoices(chosen, {first + tiles.begin, first + tiles.end}, load, by_tables, add);
   });
 }
 
@@ -155,16 +184,14 @@ void ForwardExpertsDown(const Context& context, const LayerWeights& layer, const
   const MixtureState& mixture = context.state.mixture;
   const FloatRows each = context.state.expert_out;
   const std::size_t hidden = layer.down_proj.parts[0].rows / experts.count;  // rows, of this rank
-  const std::size_t tiles_of_expert = hidden / quant::kTileRows;
-  DealTiles(context, tiles_of_expert, tiles_of_expert, [&](const ExpertLoad& load, Range tiles) {
-    const std::size_t first = load.expert * tiles_of_expert;
-    const Range of_matrix{first + tiles.begin, first + tiles.end};
-    const TilesOfMatrix of{context, layer.down_proj, of_matrix,
-                           GroupScalesOf(context, layer.down_proj, of_matrix)};
-    MultiplyChoices(of, in, load, [&](GroupedTokens* tokens, std::size_t token, std::size_t rank) {
+  const ChosenTiles chosen{context, layer.down_proj, in, 1, hidden / quant::kTileRows};
+  DealTiles(chosen, [&](const ExpertLoad& load, std::size_t, Range tiles, bool by_tables) {
+    const std::size_t first = load.expert * chosen.tiles_of_part;
+    const auto add = [&](GroupedTokens* tokens, std::size_t token, std::size_t rank) {
       tokens->Add(token, rank * experts.all_neurons,
                   each.row(token) + rank * hidden + tiles.begin * quant::kTileRows);
-    });
+    };
+    MultiplyChoices(chosen, {first + tiles.begin, first + tiles.end}, load, by_tables, add);
   });
   ForTokens(context, context.num_tokens, [&](std::size_t token) {
     const float* weights = mixture.weights.data() + token * experts.used;

@@ -91,6 +91,19 @@ std::size_t MadeTiles(const Shapes& shapes) {
   return std::min(kMostMadeTiles, share);
 }
 
+Result<GatheredTokens> CreateGathered(const Shapes& shapes) {
+  const std::string what = "the tokens of an expert";
+  constexpr std::size_t kTokens = kernels::kVlutTokens;
+  GatheredTokens g;
+  g.panels = BITTERN_TRY(
+      AlignedBuffer<std::int8_t>::Create(kTokens * shapes.digits * shapes.widest_input, what));
+  g.scales = BITTERN_TRY(
+      AlignedBuffer<float>::Create(kTokens * shapes.widest_input / kernels::kGroupCols, what));
+  g.products = BITTERN_TRY(
+      AlignedBuffer<float>::Create(kTokens * kMostGroupedTiles * quant::kTileRows, what));
+  return g;
+}
+
 Result<ThreadScratch> CreateScratch(const ModelConfig& c, const Shapes& shapes,
                                     std::size_t widest_output, const Weights& weights) {
   const std::string what = "a thread's scratch memory";
@@ -109,6 +122,7 @@ Result<ThreadScratch> CreateScratch(const ModelConfig& c, const Shapes& shapes,
     s.scales = BITTERN_TRY(AlignedBuffer<float>::Create(
         (batches ? kMostGroupedTiles : kGroupedTiles) * groups * quant::kTileRows, what));
     s.grouped = BITTERN_TRY(AlignedBuffer<kernels::GroupedToken>::Create(shapes.tokens, what));
+    if (batches && c.experts.count != 0) s.gathered = BITTERN_TRY(CreateGathered(shapes));
   }
   if (!weights.rotation.empty()) {
     s.rotated = BITTERN_TRY(AlignedBuffer<float>::Create(shapes.widest_input, what));

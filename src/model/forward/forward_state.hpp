@@ -30,6 +30,13 @@ inline constexpr std::size_t kGroupedTiles = 4, kMostGroupedTiles = 64;
 /// Tokens whose tables a lookup kernel's batch keeps at once.
 inline constexpr std::size_t kLutTokens = 8;
 
+/// Tokens that have chosen an expert, side by side, for tables (LookUpTokens).
+struct GatheredTokens {
+  AlignedBuffer<std::int8_t> panels;  // (kVlutTokens digits, widest input)
+  AlignedBuffer<float> scales;        // (kVlutTokens, groups of the widest input)
+  AlignedBuffer<float> products;      // (kVlutTokens, 16 kMostGroupedTiles)
+};
+
 /// Memory that one thread needs for itself.
 struct ThreadScratch {
   AlignedBuffer<std::int8_t> row;  // (widest input padded to 128): before it joins a panel
@@ -37,6 +44,7 @@ struct ThreadScratch {
   AlignedBuffer<float> rotated;    // (widest input), where weights are rotated
   AlignedBuffer<float> scales;     // of kMostGroupedTiles tiles, where some matrix has groups
   AlignedBuffer<kernels::GroupedToken> grouped;  // (N): tokens that meet tiles of such a matrix
+  GatheredTokens gathered;                       // where such a matrix is of experts, for batches
   AlignedBuffer<std::uint8_t> codes;             // gemm's decoded weight tiles, or VlutScratch
   AlignedBuffer<std::int32_t> sums;       // (N, 32): gemm's output of two tiles; or gemv's, of
                                           // a few tokens; or (32, 1792): of tables

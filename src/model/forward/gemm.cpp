@@ -11,6 +11,7 @@
 #include "model/forward/gemm.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "kernels/registry.hpp"
 #include "quant/layouts/skip_layouts.hpp"
@@ -30,31 +31,42 @@ constexpr std::size_t kTilesOfPanel = quant::kPanelRows / kTileRows;  // of a pa
 std::size_t RoundUp(std::size_t value, std::size_t to) { return (value + to - 1) / to * to; }
 
 /// Both digits of a token share a lane of the tables.
-bool JoinsDigits(const MatrixProduct& product) noexcept {
-  return product.context.config.activation_bits == 10 && product.in.digits() == 2;
+bool JoinsDigits(const Context& context, std::size_t digits) noexcept {
+  return context.config.activation_bits == 10 && digits == 2;
 }
 
-/// The speed of tables beside multiply-adds for a batch and a matrix whose rows are dealt out in
-/// pieces of `rows`. Tables are taken where it is above 1.
-double GainOfTables(const MatrixProduct& product, std::size_t rows) noexcept {
-  // Sixteen tokens take more than half of the time of 32, and lanes without a token take theirs.
-  const bool grouped = product.matrix.grouped();
+/// Tokens of one digit or two that meet some rows of a matrix at once.
+struct BatchSize {
+  std::size_t tokens, digits, rows;
+};
+
+/// The speed of tables beside multiply-adds. Tables are taken where it is above 1.
+double GainOfTables(const Context& context, const TernaryMatrix& matrix,
+                    const BatchSize& size) noexcept {
+  // Sixteen lanes take more than half of the time of 32, and lanes without a token take theirs.
+  const bool grouped = matrix.grouped();
   const double of_sixteen = grouped ? 0.7 : 0.55;
   // Tiles that are made first leave the first-level cache; in passes of 32 tokens.
   constexpr double kCostOfMaking = 0.14;
-  const std::size_t vectors = product.in.row_of(product.in.count);
-  const std::size_t tokens = JoinsDigits(product) ? product.in.count : vectors;
-  const std::size_t whole = tokens / kVlutTokens, rest = tokens % kVlutTokens;
+  const std::size_t vectors = size.tokens * size.digits;
+  const std::size_t lanes = JoinsDigits(context, size.digits) ? size.tokens : vectors;
+  const std::size_t whole = lanes / kVlutTokens, rest = lanes % kVlutTokens;
   const double cost = static_cast<double>(whole) +
                       (rest == 0    ? 0
                        : rest <= 16 ? of_sixteen
                                     : 1) +
-                      (product.matrix.layout == MatrixLayout::kTile16 ? 0 : kCostOfMaking);
-  const auto lanes = static_cast<double>(vectors) / kVlutTokens;
-  const auto shared =
-      static_cast<double>(rows) / static_cast<double>(rows + kernels::kVlutTableRows);
-  const Weights& weights = product.context.weights;
-  return (grouped ? weights.grouped_vlut_gain : weights.vlut_gain) * shared * lanes / cost;
+                      (matrix.layout == MatrixLayout::kTile16 ? 0 : kCostOfMaking);
+  const auto work = static_cast<double>(vectors) / kVlutTokens;
+  const auto rows = static_cast<double>(size.rows);
+  const double shared = rows / (rows + kernels::kVlutTableRows);
+  const Weights& weights = context.weights;
+  return (grouped ? weights.grouped_vlut_gain : weights.vlut_gain) * shared * work / cost;
+}
+
+/// The same of a batch whose matrix is dealt out in pieces of `rows`.
+double GainOfTables(const MatrixProduct& product, std::size_t rows) noexcept {
+  return GainOfTables(product.context, product.matrix,
+                      {product.in.count, product.in.digits(), rows});
 }
 
 /// Tiles of 16 rows in a piece, if the matrix is taken by tables: as many pieces for each thread.
@@ -196,7 +208,7 @@ void LookUpGroups(const MatrixProduct& product, const Rows& rows, Range tokens) 
   const std::size_t of_tile = TileRows(matrix.layout) / kTileRows;
   const Range tiles{rows.tile / of_tile, (rows.tile + rows.count) / of_tile};
   const float* scales = GroupScalesOf(context, matrix, tiles);
-  const bool joined = JoinsDigits(product);
+  const bool joined = JoinsDigits(context, in.digits());
   const std::size_t at_once = joined ? kVlutTokens : kVlutTokens / in.digits();
   for (std::size_t token = tokens.begin; token < tokens.end; token += at_once) {
     const std::size_t now = std::min(at_once, tokens.end - token), first = in.row_of(token);
@@ -216,6 +228,27 @@ void LookUpGroups(const MatrixProduct& product, const Rows& rows, Range tokens) 
                                         .out_stride = out.stride,
                                         .scratch = context.scratch().codes.data()};
     context.weights.kernels->vlut().gemm_grouped(&args);
+  }
+}
+
+/// Rows from anywhere in a batch, `step` bytes from one group of four columns to the next, as
+/// panels of their own: every digit of every token, then zeros up to whole panels.
+template <std::size_t kDigits>
+void GatherPanels(std::span<const kernels::GroupedToken> tokens, std::size_t step,
+                  std::size_t padded_cols, std::int8_t* panels) {
+  constexpr std::size_t kBytes = 4 * kDigits, kTokens = kernels::kPanelTokens / kDigits;
+  for (std::size_t first = 0; first < tokens.size(); first += kTokens) {
+    const std::size_t count = std::min(kTokens, tokens.size() - first);
+    for (std::size_t c = 0; c < padded_cols / 4; ++c, panels += kTokens * kBytes) {
+      for (std::size_t i = 0; i < count; ++i) {
+        const kernels::GroupedToken& token = tokens[first + i];
+        std::memcpy(panels + i * kBytes, token.act + c * step, 4);
+        if constexpr (kDigits == 2) {
+          std::memcpy(panels + i * kBytes + 4, token.low + c * step, 4);
+        }
+      }
+      std::memset(panels + count * kBytes, 0, (kTokens - count) * kBytes);
+    }
   }
 }
 
@@ -248,6 +281,51 @@ double GemmGain(const MatrixProduct& product) noexcept {
 std::size_t GemmItems(const MatrixProduct& product) noexcept {
   const Plan plan = PlanOf(product);
   return plan.pieces * plan.parts;
+}
+
+bool TablesAreFaster(const Context& context, const TernaryMatrix& matrix, const QuantizedRows& in,
+                     std::size_t tokens, std::size_t rows) noexcept {
+  return matrix.layout == MatrixLayout::kTile16 && !in.few() &&
+         GainOfTables(context, matrix, {tokens, in.digits(), rows}) > 1;
+}
+
+void LookUpTokens(const TilesOfMatrix& of, std::span<const kernels::GroupedToken> tokens,
+                  std::size_t step) {
+  const auto& [context, matrix, tiles, scales] = of;
+  ThreadScratch& scratch = context.scratch();
+  GatheredTokens& gathered = scratch.gathered;
+  const std::size_t digits = tokens.front().low == nullptr ? 1 : 2;
+  const std::size_t rows = (tiles.end - tiles.begin) * kTileRows;
+  const std::size_t groups = matrix.num_blocks * (quant::kTileBlock / kernels::kGroupCols);
+  const bool joined = JoinsDigits(context, digits);
+  const std::size_t at_once = joined ? kVlutTokens : kVlutTokens / digits;
+  for (std::size_t first = 0; first < tokens.size(); first += at_once) {
+    const auto now = tokens.subspan(first, std::min(at_once, tokens.size() - first));
+    const auto gather = digits == 1 ? GatherPanels<1> : GatherPanels<2>;
+    gather(now, step, matrix.num_blocks * quant::kTileBlock, gathered.panels.data());
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      std::copy_n(now[i].act_scales, groups, gathered.scales.data() + i * groups);
+    }
+    const kernels::GroupedVlutArgs args{
+        .tiles = matrix.tiles.data() + tiles.begin * quant::TileBytes(matrix.cols),
+        .num_tiles = tiles.end - tiles.begin,
+        .num_blocks = matrix.num_blocks,
+        .weight_scales = scales,
+        .scales_per_block = matrix.scales_per_block,
+        .panels = gathered.panels.data(),
+        .act_scales = gathered.scales.data(),
+        .act_scales_stride = groups,
+        .num_tokens = now.size() * digits,
+        .digits = digits,
+        .joined = joined,
+        .out = gathered.products.data(),
+        .out_stride = rows,
+        .scratch = scratch.codes.data()};
+    context.weights.kernels->vlut().gemm_grouped(&args);
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      std::copy_n(gathered.products.data() + i * rows, rows, now[i].out);
+    }
+  }
 }
 
 GemmItem GemmItemAt(const MatrixProduct& product, std::size_t index) noexcept {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "model/forward/linear.hpp"
 
@@ -31,5 +32,15 @@ void GemmPart(const MatrixProduct& product, const GemmItem& item);
 /// kTile16, kTile48, kRows and kColumns; with scales of groups only where GemmGain is more than 1.
 /// No barrier at the end.
 void Gemm(const MatrixProduct& product);
+
+/// Tables are faster than multiply-adds for some tokens of `in` and some rows of a grouped matrix.
+[[nodiscard]] bool TablesAreFaster(const Context& context, const TernaryMatrix& matrix,
+                                   const QuantizedRows& in, std::size_t tokens,
+                                   std::size_t rows) noexcept;
+
+/// By tables, the products of tiles of such a matrix, up to kMostGroupedTiles, with tokens from
+/// anywhere in a batch; `step` as GroupedRows has it. No barrier.
+void LookUpTokens(const TilesOfMatrix& of, std::span<const kernels::GroupedToken> tokens,
+                  std::size_t step);
 
 }  // namespace bittern::model

@@ -15,9 +15,10 @@ namespace bittern::model {
 namespace {
 
 std::vector<float> LastLogits(const SmallModel& small, std::size_t num_tokens, MatrixLayout layout,
-                              const char* isa = "", BatchKernel batch = BatchKernel::kAuto) {
+                              const char* isa = "", BatchKernel batch = BatchKernel::kAuto,
+                              Activations activations = Activations::kAuto) {
   auto pool = ThreadPool::Create(2).value();
-  LoadOptions options{.layout = layout, .batch_kernel = batch};
+  LoadOptions options{.layout = layout, .activations = activations, .batch_kernel = batch};
   options.isa = isa;
   const Model model = load_test::LoadGood(small, pool, options);
   EXPECT_EQ(model.weights().layers[0].qkv_proj.layout, layout);
@@ -68,6 +69,27 @@ TEST(GroupedLayout, TablesAcrossTokensGiveTheBitsOfMultiplyAdds) {
           ASSERT_EQ(LastLogits(small, tokens, layout, isa, BatchKernel::kVlut), expected)
               << architecture << ", " << tokens << " tokens, " << isa;
         }
+      }
+    }
+  }
+}
+
+// The tokens of an expert come from anywhere in the batch: one of them, a part of a panel, more
+// than a call takes.
+TEST(GroupedLayout, ExpertsByTablesGiveTheBitsOfMultiplyAdds) {
+  SmallModel small("maple");
+  small.Recode(quant::CodecOf(quant::TernaryLayout::kQ2_0), [](std::size_t r, std::size_t group) {
+    return 0.0625f * static_cast<float>(1 + (r + group) % 3);
+  });
+  for (const auto bits : {Activations::kInt8, Activations::kInt10, Activations::kInt16}) {
+    for (const std::size_t tokens : {5u, 9u, 23u, 64u}) {
+      const auto expected =
+          LastLogits(small, tokens, MatrixLayout::kTile16, "", BatchKernel::kTile16, bits);
+      for (const char* isa : {"", "avx2", "scalar"}) {
+        if (!kernels::SelectKernelsForced(isa)) continue;
+        ASSERT_EQ(LastLogits(small, tokens, MatrixLayout::kTile16, isa, BatchKernel::kVlut, bits),
+                  expected)
+            << tokens << " tokens, " << isa;
       }
     }
   }

@@ -195,6 +195,10 @@ void GroupedTokens::Multiply(const TilesOfMatrix& of) const {
                   {scratch.codes.data(), scratch.tiles.data()});
 }
 
+void GroupedTokens::LookUp(const TilesOfMatrix& of) const {
+  LookUpTokens(of, {context_.scratch().grouped.data(), num_tokens_}, in_.step());
+}
+
 const kernels::FloatOps& Context::floats() const noexcept { return weights.kernels->float32(); }
 
 void JoinPanel(const std::int8_t* row, std::size_t token, const QuantizedRows& out) {

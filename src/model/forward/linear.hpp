@@ -77,6 +77,8 @@ class GroupedTokens {
   void Add(std::size_t token, std::size_t first_col, float* out) noexcept;
   /// Their products with up to kGroupedTiles tiles. No barrier.
   void Multiply(const TilesOfMatrix& of) const;
+  /// The same with up to kMostGroupedTiles, by tables (gemm.hpp: LookUpTokens).
+  void LookUp(const TilesOfMatrix& of) const;
 
  private:
   const Context& context_;

@@ -64,7 +64,7 @@ constexpr Option kOptionRows[] = {
         "activations", "activations", kForModel, "auto int8 int10 int16", "auto",
         "How the inputs of ternary matrices are rounded, of models that were trained without: "
         "int16 is as good as exact; int10 reads prompts up to twice as fast and moves three likely "
-        "tokens in a thousand; int8 moves ten; auto: int10, with experts int16"),
+        "tokens in a thousand; int8 moves ten; auto: int10"),
     ChoiceRow("zero_skip", "zero-skip", kForModel, "auto on off", "auto",
               "on, off or auto: skip weights that would be multiplied by zero (models with squared "
               "ReLU). Same output, different speed"),
