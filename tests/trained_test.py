@@ -16,7 +16,7 @@ import unittest
 TRAINED = pathlib.Path(__file__).resolve().parent / "trained"
 PROGRAM = sys.argv.pop(1)
 # Where float64's first choice is ahead of its second by so many nats, it must be ours. The bits of activations decide: those without a
-# flag (10, with experts 16), 16, and 8.
+# flag (10), 16, and 8.
 SURE, SURE_OF_16, SURE_OF_8 = 0.02, 0.005, 0.15
 
 

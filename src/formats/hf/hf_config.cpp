@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <limits>
 #include <string_view>
 #include <utility>
@@ -322,6 +323,12 @@ Result<void> ReadShape(const Json& json, HfConfig* config, KeyWriter* keys) {
       keys->Uint(config->row->experts ? "expert_feed_forward_length" : "feed_forward_length",
                  config->intermediate_size));
   BITTERN_TRY(keys->Uint("rope.dimension_count", rotated));
+  if (config->row->delta_layers) {
+    // Pairs that turn with time, height and width: alike in a text, but llama.cpp asks for them.
+    const auto pairs = static_cast<std::int32_t>(rotated / 2);
+    BITTERN_TRY(keys->Ints("rope.dimension_sections",
+                           std::array{(pairs + 2) / 3, (pairs + 1) / 3, pairs / 3, 0}));
+  }
   BITTERN_TRY(keys->Uint("attention.head_count", heads));
   BITTERN_TRY(keys->Uint("attention.head_count_kv", kv_heads));
   if (head_dim * heads == config->hidden_size) return {};

@@ -296,6 +296,8 @@ TEST(HfConfig, Qwen35HasDeltaLayersInATextModelOfItsOwn) {
   EXPECT_EQ(Uint(read, "qwen35.ssm.time_step_rank"), 6u);
   EXPECT_EQ(Uint(read, "qwen35.ssm.inner_size"), 384u);
   EXPECT_EQ(Uint(read, "qwen35.rope.dimension_count"), 16u);  // a quarter, as its class has it
+  EXPECT_EQ(read.metadata.GetInts("qwen35.rope.dimension_sections").value(),
+            (std::vector<std::int32_t>{3, 3, 2, 0}));
   EXPECT_EQ(Float(read, "qwen35.rope.freq_base"), 1e7);
   EXPECT_EQ(read.config.tied_head, false);
   EXPECT_EQ(read.config.mlx.bits, 0u);
@@ -352,6 +354,7 @@ TEST(HfConfig, MapleHasExpertsAndWindows) {
   EXPECT_EQ(Uint(read, "maple.attention.sliding_window"), 64u);
   EXPECT_EQ(read.metadata.GetBools("maple.attention.sliding_window_pattern").value(),
             (std::vector<bool>{true, false}));
+  EXPECT_EQ(read.metadata.GetFloats("maple.swiglu_clamp_exp").value(), (std::vector<float>{7, 7}));
   EXPECT_EQ(read.config.float_weights, HfFloatWeights::kThresholds);
   for (const auto& [from, to, words] :
        {std::tuple{"shared_experts\":0", "shared_experts\":1", "num_shared_experts: 0 expected, 1"},

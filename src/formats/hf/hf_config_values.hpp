@@ -51,6 +51,9 @@ class KeyWriter {
   Result<void> Floats(std::string_view key, std::span<const float> values) {
     return metadata_.AddFloats(prefix_ + std::string(key), values);
   }
+  Result<void> Ints(std::string_view key, std::span<const std::int32_t> values) {
+    return metadata_.AddInts(prefix_ + std::string(key), values);
+  }
   Result<void> Bools(std::string_view key, const std::vector<bool>& values) {
     return metadata_.AddBools(prefix_ + std::string(key), values);
   }

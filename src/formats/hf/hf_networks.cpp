@@ -232,6 +232,10 @@ Result<void> WriteNetworkKeys(const Json& json, const ArchitectureSpec& row, HfC
   if (row.delta_layers) BITTERN_TRY(WriteDelta(json, config, keys));
   if (row.windows) BITTERN_TRY(WriteWindows(json, *config, keys));
   if (row.experts) BITTERN_TRY(WriteExperts(json, config, keys));
+  if (row.expert_clamp != 0) {  // llama.cpp does not load a file without it
+    const std::vector<float> clamps(config->num_layers, row.expert_clamp);
+    BITTERN_TRY(keys->Floats("swiglu_clamp_exp", clamps));
+  }
   if (row.window_period != 0) BITTERN_TRY(WriteOptionalWindows(json, row, *config, keys));
   return {};
 }
