@@ -10,10 +10,11 @@ namespace bittern::quant {
 Result<void> CheckMultiples(std::string_view name, std::size_t rows, std::size_t row_multiple,
                             std::size_t cols, std::size_t col_multiple) {
   if (rows % row_multiple == 0 && cols % col_multiple == 0) return {};
+  const std::string of_rows =
+      row_multiple == 1 ? "" : fmt::format("rows in multiples of {} and ", row_multiple);
   return Fail(ErrorCode::kUnsupported,
-              fmt::format("{} needs rows in multiples of {} and columns in multiples of {}; the "
-                          "matrix has {} rows of {}",
-                          name, row_multiple, col_multiple, rows, cols));
+              fmt::format("{} needs {}columns in multiples of {}; the matrix has {} rows of {}",
+                          name, of_rows, col_multiple, rows, cols));
 }
 
 std::span<const TernaryCodec> TernaryCodecs() noexcept {

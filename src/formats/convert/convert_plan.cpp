@@ -182,7 +182,8 @@ Result<TernaryTarget> Planner::Target(const Tensor& tensor, const TernarySource&
     target.row_order =
         BITTERN_TRY(RowPermutation(plan_.from_order, plan_.to_order, source.rows(), head_dim));
   }
-  BITTERN_TRY(target.codec->check(source.rows(), source.cols(), target.tiling));
+  auto fits = target.codec->check(source.rows(), source.cols(), target.tiling);
+  if (!fits) return tl::unexpected(NameFormats(source, std::move(fits).error()));
   return target;
 }
 

@@ -3,6 +3,7 @@
 // name.
 #include "formats/convert/convert.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -133,6 +134,8 @@ TEST(Convert, RefusesShapesByName) {
   const std::string message = Refused(source, folder / "out", To("tq1_0"));
   EXPECT_NE(message.find("blk.0.attn_q.weight"), std::string::npos) << message;
   EXPECT_NE(message.find("256"), std::string::npos) << message;
+  EXPECT_THAT(Convert(source, folder / "out", To("tq1_0")).error().hint,
+              testing::StartsWith("these formats hold it: i2_s, q2_0, pq2_0, ptq1_0"));
   Good(source, folder / "ok", To("ptq1_0"));
 }
 
@@ -142,6 +145,8 @@ TEST(Convert, RefusesScalesOutsideBinary16) {
   model.scale = [](std::size_t, std::size_t, std::size_t) { return 1e-9f; };
   const Checkpoint source = model.Write(folder / "in.gguf");
   EXPECT_NE(Refused(source, folder / "out", To("tq2_0")).find("1e-09"), std::string::npos);
+  EXPECT_EQ(Convert(source, folder / "out", To("tq2_0")).error().hint,
+            "these formats hold it: i2_s, iq2_bn, iq2_bn_r4, f32, bf16");
   Good(source, folder / "ok", To("i2_s:arm-64"));
 }
 

@@ -57,6 +57,44 @@ Result<ScaleCounts> CountScales(const TernaryTarget& target, std::span<const flo
   return counts;
 }
 
+/// The formats that hold such a tensor: "q2_0, ptq1_0"; empty where there is none.
+std::string FormatsThatFit(const Unpacked& all) {
+  std::string names;
+  for (const quant::TernaryCodec& codec : quant::TernaryCodecs()) {
+    const bool of_gguf = codec.format != quant::WeightFormat::kHfPacked &&
+                         codec.format != quant::WeightFormat::kMlx2 &&
+                         &codec == quant::DefaultCodec(codec.format);
+    if (!of_gguf || !codec.check(all.scales.rows, all.scales.cols, {}).has_value()) continue;
+    if (codec.check_codes != nullptr && !codec.check_codes(all.codes).has_value()) continue;
+    const auto scales = quant::Regrain(all.scales, codec);
+    if (!scales || !CountScales({.codec = &codec, .row_order = {}}, *scales)) continue;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", codec.name);
+  }
+  return names;
+}
+
+Error NameFormats(const Unpacked& all, Error error) {
+  const std::string formats = FormatsThatFit(all);
+  if (!formats.empty()) error.hint = fmt::format("these formats hold it: {}", formats);
+  return error;
+}
+
+/// Regrain turns the source's scales (of a tensor, row or group) into the target's, and refuses
+/// where two different scales would have to be one.
+Result<EncodedTernary> Encode(const Unpacked& all, const TernaryTarget& target) {
+  const quant::TernaryCodec& codec = *target.codec;
+  const std::size_t rows = all.scales.rows, cols = all.scales.cols;
+  BITTERN_TRY(codec.check(rows, cols, target.tiling));
+  if (codec.check_codes != nullptr) BITTERN_TRY(codec.check_codes(all.codes));
+  EncodedTernary out;
+  const std::vector<float> scales = BITTERN_TRY(quant::Regrain(all.scales, codec));
+  out.scales = BITTERN_TRY(CountScales(target, scales));
+  out.scale = scales.front();
+  out.bytes.resize(codec.bytes(rows, cols, target.tiling));
+  codec.pack({all.codes, scales, rows, cols, target.tiling}, out.bytes.data());
+  return out;
+}
+
 }  // namespace
 
 void ScaleCounts::Count(float wanted, float stored) noexcept {
@@ -85,21 +123,17 @@ std::size_t EncodeBytes(const TernarySource& source, const TernaryTarget& target
          target.codec->bytes(source.rows(), source.cols(), target.tiling);
 }
 
-/// Regrain turns the source's scales (of a tensor, row or group) into the target's, and refuses
-/// where two different scales would have to be one.
+/// A refusal names the targets that would do, because few users know what holds what.
 Result<EncodedTernary> EncodeTernary(const TernarySource& source, const TernaryTarget& target) {
-  const quant::TernaryCodec& codec = *target.codec;
-  const std::size_t rows = source.rows(), cols = source.cols();
-  BITTERN_TRY(codec.check(rows, cols, target.tiling));
   const Unpacked all = BITTERN_TRY(ReadAll(source, target.row_order));
-  if (codec.check_codes != nullptr) BITTERN_TRY(codec.check_codes(all.codes));
-  EncodedTernary out;
-  const std::vector<float> scales = BITTERN_TRY(quant::Regrain(all.scales, codec));
-  out.scales = BITTERN_TRY(CountScales(target, scales));
-  out.scale = scales.front();
-  out.bytes.resize(codec.bytes(rows, cols, target.tiling));
-  codec.pack({all.codes, scales, rows, cols, target.tiling}, out.bytes.data());
-  return out;
+  auto encoded = Encode(all, target);
+  if (encoded || encoded.error().code != ErrorCode::kUnsupported) return encoded;
+  return tl::unexpected(NameFormats(all, std::move(encoded).error()));
+}
+
+Error NameFormats(const TernarySource& source, Error error) {
+  const auto all = ReadAll(source, {});
+  return all ? NameFormats(*all, std::move(error)) : error;
 }
 
 }  // namespace bittern::formats

@@ -52,4 +52,7 @@ struct EncodedTernary {
 [[nodiscard]] Result<EncodedTernary> EncodeTernary(const TernarySource& source,
                                                    const TernaryTarget& target);
 
+/// That error with a hint at the formats that hold the tensor.
+[[nodiscard]] Error NameFormats(const TernarySource& source, Error error);
+
 }  // namespace bittern::formats
