@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -254,10 +255,38 @@ Result<int> ReadRotatedDim(const formats::Metadata& metadata, const ModelConfig&
   return static_cast<int>(*rotated);
 }
 
+/// Every how many layers one has attention, of a file that says so as a number, as a list of the
+/// others or not at all.
+Result<int> ReadAttentionInterval(const formats::Metadata& metadata, const KeyReader& keys,
+                                  const ModelConfig& c) {
+  constexpr int kUsual = 4;
+  const auto said = BITTERN_TRY(keys.OptionalInt("full_attention_interval", kMaxLayers));
+  const std::string key = c.architecture + ".attention.recurrent_layers";
+  const auto recurrent = BITTERN_TRY(metadata.GetBools(key));
+  if (!recurrent) return said.value_or(kUsual);
+  const auto layers = static_cast<std::size_t>(c.num_layers);
+  if (recurrent->size() < layers) {
+    return Fail(ErrorCode::kCorruptFile,
+                fmt::format("{}: expected {} elements, found {}", key, layers, recurrent->size()));
+  }
+  const auto first = std::find(recurrent->begin(), recurrent->end(), false) - recurrent->begin();
+  const int interval = said.value_or(static_cast<int>(first) + 1);
+  for (std::size_t i = 0; i < layers; ++i) {
+    const bool expected = (i + 1) % static_cast<std::size_t>(interval) != 0;
+    if ((*recurrent)[i] == expected) continue;
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("{}: element {}: expected {}, since one layer of {} has attention, "
+                            "found {}",
+                            key, i, expected, interval, !expected));
+  }
+  return interval;
+}
+
 /// The places of delta layers, and their shape. Layers that only guess further tokens are counted
 /// in block_count and left out.
-Result<void> ReadDelta(const KeyReader& keys, Decisions* decisions, ModelConfig* c) {
-  constexpr int kInterval = 4, kLanes = 16;
+Result<void> ReadDelta(const formats::Metadata& metadata, const KeyReader& keys,
+                       Decisions* decisions, ModelConfig* c) {
+  constexpr int kLanes = 16;
   constexpr std::uint64_t kMaxTaps = 64, kMaxHeadDim = 4096;
   c->num_draft_layers =
       BITTERN_TRY(keys.OptionalInt("nextn_predict_layers", kMaxLayers)).value_or(0);
@@ -273,8 +302,7 @@ Result<void> ReadDelta(const KeyReader& keys, Decisions* decisions, ModelConfig*
                           fmt::format("{} left out", c->num_draft_layers),
                           "such layers only guess tokens ahead; the answers are the same", false});
   }
-  c->attention_interval =
-      BITTERN_TRY(keys.OptionalInt("full_attention_interval", kMaxLayers)).value_or(kInterval);
+  c->attention_interval = BITTERN_TRY(ReadAttentionInterval(metadata, keys, *c));
   DeltaShape& delta = c->delta;
   delta.taps = BITTERN_TRY(keys.Int("ssm.conv_kernel", kMaxTaps));
   delta.head_dim = BITTERN_TRY(keys.Int("ssm.state_size", kMaxHeadDim));
@@ -481,7 +509,7 @@ Result<ModelConfig> ReadConfig(const formats::Checkpoint& checkpoint, Decisions*
   }
   BITTERN_TRY(CheckHeads(c));
   c.rotated_dim = BITTERN_TRY(ReadRotatedDim(metadata, c));
-  if (c.traits->delta_layers) BITTERN_TRY(ReadDelta(keys, decisions, &c));
+  if (c.traits->delta_layers) BITTERN_TRY(ReadDelta(metadata, keys, decisions, &c));
   if (c.traits->rope_alpha) BITTERN_TRY(ReadRopeAlpha(metadata, keys, decisions, &c));
   c.rope_scaling =
       BITTERN_TRY(ReadRopeScaling(metadata, keys, c.architecture + ".", c.context_length));

@@ -271,6 +271,7 @@ class SmallModel {
     if (rope_theta) builder.Add(architecture + ".rope.freq_base", *rope_theta);
     const std::string a = architecture + ".";
     if (!windowed.empty()) builder.AddArray(a + "attention.sliding_window_pattern", windowed);
+    if (!recurrent.empty()) builder.AddArray(a + "attention.recurrent_layers", recurrent);
     if (!clamps.empty()) builder.AddArray(a + "swiglu_clamp_exp", clamps);
     for (const auto& [key, value] : texts) builder.Add(key, value.c_str());
     for (const auto& [key, value] : string_lists) builder.AddStrings(key, value);
@@ -305,8 +306,9 @@ class SmallModel {
   std::map<std::string, bool> flags;
   std::map<std::string, std::vector<std::int32_t>> int_lists;
   std::vector<std::uint32_t> tilings;
-  std::vector<bool> windowed;  ///< of maple: for each layer
-  std::vector<float> clamps;   ///< of maple; empty: the file does not say
+  std::vector<bool> windowed;   ///< of maple: for each layer
+  std::vector<bool> recurrent;  ///< of qwen35; empty: the file does not say
+  std::vector<float> clamps;    ///< of maple; empty: the file does not say
   float rms_norm_eps = 1e-5f;
   std::optional<float> rope_theta = 10000.0f;  ///< nullopt: the file does not say
   std::uint32_t alignment = 32;

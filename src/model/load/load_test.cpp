@@ -294,6 +294,16 @@ TEST(ModelLoad, DeltaLayersAreCheckedByName) {
   SmallModel shape("qwen35");
   shape.AddFloats("blk.0.ssm_conv1d.weight", {3, 256}, 0.5f);
   EXPECT_THAT(Why(shape), AllOf(HasSubstr("ssm_conv1d"), HasSubstr("256 rows of 4")));
+  SmallModel listed("qwen35");
+  listed.recurrent = {true, false, false};  // llama.cpp counts the layers that only guess
+  EXPECT_EQ(Why(listed), "loaded");
+  listed.keys.erase("full_attention_interval");
+  EXPECT_EQ(Why(listed), "loaded");
+  listed.recurrent = {false, true};
+  EXPECT_THAT(Why(listed), AllOf(HasSubstr("qwen35.attention.recurrent_layers: element 1"),
+                                 HasSubstr("expected false")));
+  listed.recurrent = {true};
+  EXPECT_THAT(Why(listed), HasSubstr("recurrent_layers: expected 2 elements, found 1"));
   SmallModel other("qwen3");
   other.AddFloats("blk.0.ssm_a", {4}, 0.1f, -1);
   EXPECT_THAT(Why(other), HasSubstr("blk.0.ssm_a"));
