@@ -75,8 +75,8 @@ def table(header, lines):
                       *("| " + " | ".join(line) + " |" for line in lines)])
 
 
-def known(bittern):
-    return json.loads(subprocess.run([bittern, "models", "--known", "--json"], capture_output=True, check=True).stdout)["models"]
+def known(bittern, which="models"):
+    return json.loads(subprocess.run([bittern, "models", "--known", "--json"], capture_output=True, check=True).stdout)[which]
 
 
 def size(model):
@@ -84,8 +84,14 @@ def size(model):
 
 
 def models(bittern):
-    return table(["name", "repository", "download", "chat template", "to know"],
-                 [[f'`{m["name"]}`', f'`{m["repo"]}`', size(m), m["template"], m.get("note", "")] for m in known(bittern)])
+    return table(["name", "repository", "download", "licence", "tried", "chat template", "to know"],
+                 [[f'`{m["name"]}`', f'`{m["repo"]}`', size(m), m.get("licence", ""), m["tried"], m["template"], m.get("note", "")]
+                  for m in known(bittern)])
+
+
+def others(bittern):
+    return table(["repository", "formats", "licence", "runs"],
+                 [[f'`{m["repo"]}`', m["formats"], m.get("licence", ""), m["runs"]] for m in known(bittern, "others")])
 
 
 def models_short(bittern):
@@ -113,7 +119,7 @@ def words(_):
     return table(["word", "here"], lines)
 
 
-PAGES = {"README.md": {"models": models_short}, "docs/models.md": {"models": models},
+PAGES = {"README.md": {"models": models_short}, "docs/models.md": {"models": models, "others": others},
          "docs/from-llama.cpp.md": {"flags": flags, "words": words}}
 
 

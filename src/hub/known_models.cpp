@@ -11,15 +11,27 @@ namespace bittern::hub {
 namespace {
 
 constexpr KnownModel kModels[] = {
-#define BITTERN_KNOWN(name, repo, file, bytes, sha256, chat, note) \
-  {name, repo, file, bytes, sha256, chat, note},
+#define BITTERN_KNOWN(name, repo, file, bytes, sha256, chat, licence, tried, note) \
+  {name, repo, file, bytes, sha256, chat, licence, tried, note},
+#define BITTERN_OTHER(...)
 #include "hub/known_models.def"
 #undef BITTERN_KNOWN
+#undef BITTERN_OTHER
+};
+
+constexpr OtherModel kOthers[] = {
+#define BITTERN_KNOWN(...)
+#define BITTERN_OTHER(repo, formats, licence, runs) {repo, formats, licence, runs},
+#include "hub/known_models.def"
+#undef BITTERN_KNOWN
+#undef BITTERN_OTHER
 };
 
 }  // namespace
 
 std::span<const KnownModel> KnownModels() noexcept { return kModels; }
+
+std::span<const OtherModel> OtherModels() noexcept { return kOthers; }
 
 const KnownModel* FindKnownModel(std::string_view name) noexcept {
   const auto* found = std::ranges::find(kModels, Lower(name), &KnownModel::name);

@@ -10,16 +10,28 @@
 namespace bittern::hub {
 
 struct KnownModel {
-  std::string_view name;    ///< "bitnet-2b"
-  std::string_view repo;    ///< "USER/REPO"
-  std::string_view file;    ///< empty: a folder of safetensors, or chosen among the files
-  std::uint64_t bytes;      ///< of the file; 0: not known
-  std::string_view sha256;  ///< of the file; empty: not known
-  std::string_view chat;    ///< where `bittern chat` takes its template from
-  std::string_view note;    ///< what to know about it; may be empty
+  std::string_view name;     ///< "bitnet-2b"
+  std::string_view repo;     ///< "USER/REPO"
+  std::string_view file;     ///< empty: a folder of safetensors, or chosen among the files
+  std::uint64_t bytes;       ///< of the file; 0: not known
+  std::string_view sha256;   ///< of the file; empty: not known
+  std::string_view chat;     ///< where `bittern chat` takes its template from
+  std::string_view licence;  ///< empty: see its page
+  /// What this project's tests ran in its place: "trained": a small model of its form that was
+  /// trained; "small": one that was not; "full": a synthetic file of its shape.
+  std::string_view tried;
+  std::string_view note;  ///< what to know about it; may be empty
+};
+
+/// A repository without a short name.
+struct OtherModel {
+  std::string_view repo, formats;
+  std::string_view licence;  ///< empty: see its page
+  std::string_view runs;     ///< "yes", "no: ..." or more
 };
 
 [[nodiscard]] std::span<const KnownModel> KnownModels() noexcept;
+[[nodiscard]] std::span<const OtherModel> OtherModels() noexcept;
 /// Null if no model has this short name (in any letters).
 [[nodiscard]] const KnownModel* FindKnownModel(std::string_view name) noexcept;
 /// The short name that is closest to `typed`; empty if none is close, or `typed` has a slash.

@@ -53,6 +53,20 @@ TEST(KnownModels, RowsAreNamesAndHashes) {
     EXPECT_TRUE(ParseReference(model.repo)) << model.repo;
     EXPECT_TRUE(model.sha256.empty() || IsHex(model.sha256, 64)) << model.name;
     EXPECT_TRUE(model.sha256.empty() || model.bytes > 0) << model.name;
+    EXPECT_THAT(model.tried, testing::MatchesRegex("(trained|small)(, full)?")) << model.name;
+  }
+}
+
+// A row that says "as NAME" names one that has a name.
+TEST(KnownModels, OtherRepositoriesSayWhetherTheyRun) {
+  for (const OtherModel& model : OtherModels()) {
+    EXPECT_FALSE(model.formats.empty()) << model.repo;
+    EXPECT_THAT(model.runs, testing::MatchesRegex("(yes|no: |not tried|the first).*"))
+        << model.repo;
+    const auto as = model.runs.find("as ");
+    if (as != std::string_view::npos && model.runs.starts_with("yes")) {
+      EXPECT_NE(FindKnownModel(model.runs.substr(as + 3)), nullptr) << model.repo;
+    }
   }
 }
 

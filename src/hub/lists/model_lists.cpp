@@ -36,12 +36,19 @@ Json KnownModelsJson() {
     if (model.bytes != 0) entry["bytes"] = model.bytes;
     if (!model.sha256.empty()) entry["sha256"] = model.sha256;
     entry["template"] = model.chat;
+    if (!model.licence.empty()) entry["licence"] = model.licence;
+    entry["tried"] = model.tried;
     if (!model.note.empty()) entry["note"] = model.note;
     list.push_back(std::move(entry));
   }
-  Json json = Json::MakeObject();
-  json["models"] = std::move(list);
-  return json;
+  Json others = Json::MakeArray();
+  for (const OtherModel& model : OtherModels()) {
+    Json entry = {{"repo", model.repo}, {"formats", model.formats}};
+    if (!model.licence.empty()) entry["licence"] = model.licence;
+    entry["runs"] = model.runs;
+    others.push_back(std::move(entry));
+  }
+  return {{"models", std::move(list)}, {"others", std::move(others)}};
 }
 
 std::string KnownModelsText() {

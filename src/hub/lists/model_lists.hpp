@@ -16,7 +16,8 @@ namespace bittern::hub {
                               std::span<const CachedModel> models);
 [[nodiscard]] std::string ModelsText(std::span<const CachedModel> models);
 
-/// {"models": [{"name", "repo", "file", "bytes", "sha256", "template", "note"}]} of KnownModels;
+/// {"models": [{"name", "repo", "file", "bytes", "sha256", "template", "licence", "tried",
+/// "note"}], "others": [{"repo", "formats", "licence", "runs"}]} of KnownModels and OtherModels;
 /// members that are not known are left out.
 [[nodiscard]] Json KnownModelsJson();
 [[nodiscard]] std::string KnownModelsText();
