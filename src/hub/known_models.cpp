@@ -33,6 +33,12 @@ std::span<const KnownModel> KnownModels() noexcept { return kModels; }
 
 std::span<const OtherModel> OtherModels() noexcept { return kOthers; }
 
+const OtherModel* FindOtherModel(std::string_view repo) noexcept {
+  const auto* found = std::ranges::find_if(
+      kOthers, [&](const OtherModel& row) { return Lower(row.repo) == Lower(repo); });
+  return found == std::end(kOthers) ? nullptr : found;
+}
+
 const KnownModel* FindKnownModel(std::string_view name) noexcept {
   const auto* found = std::ranges::find(kModels, Lower(name), &KnownModel::name);
   return found == std::end(kModels) ? nullptr : found;

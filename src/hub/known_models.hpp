@@ -32,6 +32,8 @@ struct OtherModel {
 
 [[nodiscard]] std::span<const KnownModel> KnownModels() noexcept;
 [[nodiscard]] std::span<const OtherModel> OtherModels() noexcept;
+/// Null if that repository is not among OtherModels.
+[[nodiscard]] const OtherModel* FindOtherModel(std::string_view repo) noexcept;
 /// Null if no model has this short name (in any letters).
 [[nodiscard]] const KnownModel* FindKnownModel(std::string_view name) noexcept;
 /// The short name that is closest to `typed`; empty if none is close, or `typed` has a slash.

@@ -7,6 +7,7 @@
 
 #include "hub/choice.hpp"
 #include "hub/known_models.hpp"
+#include "hub/pull.hpp"
 #include "hub/reference.hpp"
 #include "hub/repo_info.hpp"
 
@@ -68,6 +69,18 @@ TEST(KnownModels, OtherRepositoriesSayWhetherTheyRun) {
       EXPECT_NE(FindKnownModel(model.runs.substr(as + 3)), nullptr) << model.repo;
     }
   }
+}
+
+// No hub is asked: this one cannot be.
+TEST(KnownModels, ARepositoryThatDoesNotRunIsRefusedBeforeItsDownload) {
+  const auto reference = ParseReference("nousresearch/OLMo-Bitnet-1B");
+  ASSERT_TRUE(reference);
+  Settings settings;
+  settings.endpoint = "http://127.0.0.1:1";
+  const auto pulled = Pull(*reference, settings, {});
+  ASSERT_FALSE(pulled);
+  EXPECT_EQ(pulled.error().code, ErrorCode::kUnsupported);
+  EXPECT_THAT(pulled.error().message, testing::HasSubstr("does not run here: OLMo"));
 }
 
 std::vector<Candidate> Files(std::initializer_list<const char*> names) {

@@ -372,9 +372,25 @@ Result<std::optional<Pulled>> FindInCache(const Reference& reference, const Sett
   return found;
 }
 
+namespace {
+
+/// A repository that is known not to run is refused before its download.
+Result<void> CheckRuns(const Reference& reference) {
+  constexpr std::string_view kNo = "no: ";
+  const OtherModel* other = FindOtherModel(reference.repo);
+  if (other == nullptr || !other->runs.starts_with(kNo) || !reference.file.empty()) return {};
+  return Fail(
+      ErrorCode::kUnsupported,
+      fmt::format("{} does not run here: {}", reference.repo, other->runs.substr(kNo.size())),
+      fmt::format("{}:FILE is downloaded all the same", reference.repo));
+}
+
+}  // namespace
+
 /// Offline, the cache is all there is.
 Result<Pulled> Pull(const Reference& reference, const Settings& settings,
                     const PullListener& listener) {
+  BITTERN_TRY(CheckRuns(reference));
   if (!settings.offline) return Puller(reference, settings, listener).Run();
   if (settings.check) {
     return Fail(ErrorCode::kInvalidArgument,
