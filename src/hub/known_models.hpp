@@ -17,8 +17,8 @@ struct KnownModel {
   std::string_view sha256;   ///< of the file; empty: not known
   std::string_view chat;     ///< where `bittern chat` takes its template from
   std::string_view licence;  ///< empty: see its page
-  /// The models that this project's tests ran in its place; "trained": a small model of its form
-  /// that was trained; "small": one that was not; "full": a synthetic file of its shape.
+  /// This project's tests ran another model in its place. "trained": a small one of its form that
+  /// was trained. "small": one of random weights. "full": a synthetic file of its whole shape.
   std::string_view tried;
   std::string_view note;  ///< what to know about it; may be empty
 };

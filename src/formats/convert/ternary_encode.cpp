@@ -57,17 +57,33 @@ Result<ScaleCounts> CountScales(const TernaryTarget& target, std::span<const flo
   return counts;
 }
 
-/// The formats that hold such a tensor: "q2_0, ptq1_0"; empty where there is none.
+/// Scales as the target has them, and how storing changes them.
+struct FittedScales {
+  std::vector<float> values;
+  ScaleCounts counts;
+};
+
+/// Refuses what the target cannot hold. Regrain turns scales of a tensor, row or group into the
+/// target's, and refuses where two different scales would have to be one.
+Result<FittedScales> Fit(const Unpacked& all, const TernaryTarget& target) {
+  const quant::TernaryCodec& codec = *target.codec;
+  BITTERN_TRY(codec.check(all.scales.rows, all.scales.cols, target.tiling));
+  if (codec.check_codes != nullptr) BITTERN_TRY(codec.check_codes(all.codes));
+  FittedScales scales;
+  scales.values = BITTERN_TRY(quant::Regrain(all.scales, codec));
+  scales.counts = BITTERN_TRY(CountScales(target, scales.values));
+  return scales;
+}
+
+/// The formats that hold such a tensor: "q2_0, ptq1_0"; empty where there is none. Lookup tables,
+/// which need a tiling, are left out.
 std::string FormatsThatFit(const Unpacked& all) {
   std::string names;
   for (const quant::TernaryCodec& codec : quant::TernaryCodecs()) {
     const bool of_gguf = codec.format != quant::WeightFormat::kHfPacked &&
                          codec.format != quant::WeightFormat::kMlx2 &&
                          &codec == quant::DefaultCodec(codec.format);
-    if (!of_gguf || !codec.check(all.scales.rows, all.scales.cols, {}).has_value()) continue;
-    if (codec.check_codes != nullptr && !codec.check_codes(all.codes).has_value()) continue;
-    const auto scales = quant::Regrain(all.scales, codec);
-    if (!scales || !CountScales({.codec = &codec, .row_order = {}}, *scales)) continue;
+    if (!of_gguf || !Fit(all, {.codec = &codec, .row_order = {}})) continue;
     names += fmt::format("{}{}", names.empty() ? "" : ", ", codec.name);
   }
   return names;
@@ -79,19 +95,12 @@ Error NameFormats(const Unpacked& all, Error error) {
   return error;
 }
 
-/// Regrain turns the source's scales (of a tensor, row or group) into the target's, and refuses
-/// where two different scales would have to be one.
 Result<EncodedTernary> Encode(const Unpacked& all, const TernaryTarget& target) {
-  const quant::TernaryCodec& codec = *target.codec;
   const std::size_t rows = all.scales.rows, cols = all.scales.cols;
-  BITTERN_TRY(codec.check(rows, cols, target.tiling));
-  if (codec.check_codes != nullptr) BITTERN_TRY(codec.check_codes(all.codes));
-  EncodedTernary out;
-  const std::vector<float> scales = BITTERN_TRY(quant::Regrain(all.scales, codec));
-  out.scales = BITTERN_TRY(CountScales(target, scales));
-  out.scale = scales.front();
-  out.bytes.resize(codec.bytes(rows, cols, target.tiling));
-  codec.pack({all.codes, scales, rows, cols, target.tiling}, out.bytes.data());
+  const FittedScales scales = BITTERN_TRY(Fit(all, target));
+  EncodedTernary out{.bytes = {}, .scale = scales.values.front(), .scales = scales.counts};
+  out.bytes.resize(target.codec->bytes(rows, cols, target.tiling));
+  target.codec->pack({all.codes, scales.values, rows, cols, target.tiling}, out.bytes.data());
   return out;
 }
 
@@ -123,7 +132,7 @@ std::size_t EncodeBytes(const TernarySource& source, const TernaryTarget& target
          target.codec->bytes(source.rows(), source.cols(), target.tiling);
 }
 
-/// A refusal names the targets that would do, because few users know what holds what.
+/// A refusal names the formats that would do, because few users know them.
 Result<EncodedTernary> EncodeTernary(const TernarySource& source, const TernaryTarget& target) {
   const Unpacked all = BITTERN_TRY(ReadAll(source, target.row_order));
   auto encoded = Encode(all, target);

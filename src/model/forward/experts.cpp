@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work is dealt out by experts: an expert's tiles meet every row that has chosen it before the next
-// tiles are read, so that a batch reads the weights of an expert once.
+// Work is dealt out by experts. The tiles of an expert meet every row that has chosen it before the
+// next tiles are read, so a batch reads its weights once. Many rows meet them by tables, the others
+// by multiply-adds; the sums are the same.
 #include "model/forward/experts.hpp"
 
 #include <algorithm>

@@ -5,9 +5,10 @@
 //   tables across tokens (VlutOps) take 32 tokens and up to 1,792 rows, because every row shares
 //   the cost of the tables.
 // Both sums are exact, so the choice changes speed only. Matrices with scales of groups come here
-// for tables alone, with a vector for each digit of a token. Layouts that are not Tile16 are turned
-// into it a piece at a time, in scratch memory that stays in cache. Threads take pieces by
-// Team::Deal, so one that is held up is helped by the others.
+// for tables alone, with a vector for each digit of a token. The tokens of an expert lie anywhere
+// in the batch and are gathered first. Layouts that are not Tile16 are turned into it a piece at a
+// time, in scratch memory that stays in cache. Threads take pieces by Team::Deal, so one that is
+// held up is helped by the others.
 #include "model/forward/gemm.hpp"
 
 #include <algorithm>
@@ -231,8 +232,8 @@ void LookUpGroups(const MatrixProduct& product, const Rows& rows, Range tokens) 
   }
 }
 
-/// Rows from anywhere in a batch, `step` bytes from one group of four columns to the next, as
-/// panels of their own: every digit of every token, then zeros up to whole panels.
+/// Copies tokens from anywhere in a batch into panels, with all of their digits, and zeros up to
+/// whole panels. step: bytes from four columns of a token to its next four.
 template <std::size_t kDigits>
 void GatherPanels(std::span<const kernels::GroupedToken> tokens, std::size_t step,
                   std::size_t padded_cols, std::int8_t* panels) {

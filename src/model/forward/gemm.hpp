@@ -24,8 +24,8 @@ struct GemmItem {
 [[nodiscard]] std::size_t GemmItems(const MatrixProduct& product) noexcept;
 [[nodiscard]] GemmItem GemmItemAt(const MatrixProduct& product, std::size_t index) noexcept;
 
-/// An item's part of Gemm, or any rows and tokens like those of items; of kTile48 rows are whole
-/// tiles of 48. Not kColumns. No barrier.
+/// The part of Gemm that is an item, or any rows and tokens that could be one. Rows of kTile48 are
+/// whole tiles of 48. Not kColumns. No barrier.
 void GemmPart(const MatrixProduct& product, const GemmItem& item);
 
 /// All of a product of more than a few rows of activations. The team is dealt the rows. Layouts
