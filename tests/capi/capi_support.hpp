@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,14 +18,14 @@ inline constexpr const char* kPrompt = "A tern is";
 
 inline void Ok(bittern_status status) { EXPECT_EQ(status, BITTERN_OK) << bittern_error_message(); }
 
-/// The built-in model.
+/// The built-in model. It is freed as the program ends: it may have a thread, which is joined then.
 inline const bittern_model* Shared() {
-  static bittern_model* const model = [] {
+  static const std::unique_ptr<bittern_model, decltype(&bittern_model_free)> model = [] {
     bittern_model* made = nullptr;
     Ok(bittern_model_load_builtin(nullptr, &made));
-    return made;
+    return std::unique_ptr<bittern_model, decltype(&bittern_model_free)>(made, &bittern_model_free);
   }();
-  return model;
+  return model.get();
 }
 
 inline std::string TextOf(const bittern_result* result) {
