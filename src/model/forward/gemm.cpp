@@ -41,27 +41,34 @@ struct BatchSize {
   std::size_t tokens, digits, rows;
 };
 
-/// The speed of tables beside multiply-adds. Tables are taken where it is above 1.
+/// Sixteen lanes take more than half of the time of 32.
+double CostOfHalf(const TernaryMatrix& matrix) noexcept { return matrix.grouped() ? 0.7 : 0.55; }
+
+/// The speed of tables, with a token in each lane and `rows` rows to share them, beside
+/// multiply-adds.
+double SpeedOfTables(const Context& context, const TernaryMatrix& matrix,
+                     std::size_t rows) noexcept {
+  const Weights& weights = context.weights;
+  const auto shared =
+      static_cast<double>(rows) / static_cast<double>(rows + kernels::kVlutTableRows);
+  return (matrix.grouped() ? weights.grouped_vlut_gain : weights.vlut_gain) * shared;
+}
+
+/// The same of a batch. Tables are taken where it is above 1.
 double GainOfTables(const Context& context, const TernaryMatrix& matrix,
                     const BatchSize& size) noexcept {
-  // Sixteen lanes take more than half of the time of 32, and lanes without a token take theirs.
-  const bool grouped = matrix.grouped();
-  const double of_sixteen = grouped ? 0.7 : 0.55;
   // Tiles that are made first leave the first-level cache; in passes of 32 tokens.
   constexpr double kCostOfMaking = 0.14;
   const std::size_t vectors = size.tokens * size.digits;
   const std::size_t lanes = JoinsDigits(context, size.digits) ? size.tokens : vectors;
   const std::size_t whole = lanes / kVlutTokens, rest = lanes % kVlutTokens;
   const double cost = static_cast<double>(whole) +
-                      (rest == 0    ? 0
-                       : rest <= 16 ? of_sixteen
-                                    : 1) +
+                      (rest == 0                 ? 0  // lanes without a token take their time
+                       : rest <= kVlutTokens / 2 ? CostOfHalf(matrix)
+                                                 : 1) +
                       (matrix.layout == MatrixLayout::kTile16 ? 0 : kCostOfMaking);
   const auto work = static_cast<double>(vectors) / kVlutTokens;
-  const auto rows = static_cast<double>(size.rows);
-  const double shared = rows / (rows + kernels::kVlutTableRows);
-  const Weights& weights = context.weights;
-  return (grouped ? weights.grouped_vlut_gain : weights.vlut_gain) * shared * work / cost;
+  return SpeedOfTables(context, matrix, size.rows) * work / cost;
 }
 
 /// The same of a batch whose matrix is dealt out in pieces of `rows`.
@@ -290,8 +297,20 @@ bool TablesAreFaster(const Context& context, const TernaryMatrix& matrix, const 
          GainOfTables(context, matrix, {tokens, in.digits(), rows}) > 1;
 }
 
+std::size_t TokensByTables(const TilesOfMatrix& of, const QuantizedRows& in,
+                           std::size_t count) noexcept {
+  const std::size_t digits = in.digits(), rows = (of.tiles.end - of.tiles.begin) * kTileRows;
+  const std::size_t at_once = JoinsDigits(of.context, digits) ? kVlutTokens : kVlutTokens / digits;
+  const std::size_t half = at_once / 2, rest = count % at_once;
+  const std::size_t left = rest > half ? rest - half : rest;
+  const double saved = rest > half ? 1 - CostOfHalf(of.matrix) : CostOfHalf(of.matrix);
+  const auto work = static_cast<double>(left * digits) / kVlutTokens;
+  return SpeedOfTables(of.context, of.matrix, rows) * work < saved ? count - left : count;
+}
+
 void LookUpTokens(const TilesOfMatrix& of, std::span<const kernels::GroupedToken> tokens,
                   std::size_t step) {
+  if (tokens.empty()) return;
   const auto& [context, matrix, tiles, scales] = of;
   ThreadScratch& scratch = context.scratch();
   GatheredTokens& gathered = scratch.gathered;

@@ -38,6 +38,11 @@ void Gemm(const MatrixProduct& product);
                                    const QuantizedRows& in, std::size_t tokens,
                                    std::size_t rows) noexcept;
 
+/// So many of `count` tokens meet some tiles of it by tables soonest, if multiply-adds take the
+/// others: a token or two would cost what half a pass of tables does.
+[[nodiscard]] std::size_t TokensByTables(const TilesOfMatrix& of, const QuantizedRows& in,
+                                         std::size_t count) noexcept;
+
 /// By tables, the products of tiles of such a matrix, up to kMostGroupedTiles, with tokens from
 /// anywhere in a batch; `step` as GroupedRows has it. No barrier.
 void LookUpTokens(const TilesOfMatrix& of, std::span<const kernels::GroupedToken> tokens,

@@ -14,14 +14,11 @@
 namespace bittern::model {
 namespace {
 
-std::vector<float> LastLogits(const SmallModel& small, std::size_t num_tokens, MatrixLayout layout,
-                              const char* isa = "", BatchKernel batch = BatchKernel::kAuto,
-                              Activations activations = Activations::kAuto) {
+std::vector<float> LastLogits(const SmallModel& small, std::size_t num_tokens,
+                              const LoadOptions& options) {
   auto pool = ThreadPool::Create(2).value();
-  LoadOptions options{.layout = layout, .activations = activations, .batch_kernel = batch};
-  options.isa = isa;
   const Model model = load_test::LoadGood(small, pool, options);
-  EXPECT_EQ(model.weights().layers[0].qkv_proj.layout, layout);
+  EXPECT_EQ(model.weights().layers[0].qkv_proj.layout, options.layout);
   std::vector<std::int32_t> tokens;
   for (std::size_t i = 0; i < num_tokens; ++i) {
     tokens.push_back(static_cast<std::int32_t>((i * 37 + 11) % SmallModel::kVocab));
@@ -31,6 +28,13 @@ std::vector<float> LastLogits(const SmallModel& small, std::size_t num_tokens, M
   std::vector<float> logits(SmallModel::kVocab);
   Forward(model, tokens, cache, state, pool, LogitsRows::kLast, logits);
   return logits;
+}
+
+std::vector<float> LastLogits(const SmallModel& small, std::size_t num_tokens, MatrixLayout layout,
+                              const char* isa = "", BatchKernel batch = BatchKernel::kAuto) {
+  LoadOptions options{.layout = layout, .batch_kernel = batch};
+  options.isa = isa;
+  return LastLogits(small, num_tokens, options);
 }
 
 // A tile of 48 rows is taken as it is, or three tiles are made from it (Tile48Ops::most_grouped).
@@ -75,21 +79,27 @@ TEST(GroupedLayout, TablesAcrossTokensGiveTheBitsOfMultiplyAdds) {
 }
 
 // The tokens of an expert come from anywhere in the batch: one of them, a part of a panel, more
-// than a call takes.
+// than a call takes. By a gain that was measured, one or a few of them meet multiply-adds.
 TEST(GroupedLayout, ExpertsByTablesGiveTheBitsOfMultiplyAdds) {
+  constexpr double kForced = 0, kMeasured = 5;
   SmallModel small("maple");
   small.Recode(quant::CodecOf(quant::TernaryLayout::kQ2_0), [](std::size_t r, std::size_t group) {
     return 0.0625f * static_cast<float>(1 + (r + group) % 3);
   });
   for (const auto bits : {Activations::kInt8, Activations::kInt10, Activations::kInt16}) {
-    for (const std::size_t tokens : {5u, 9u, 23u, 64u}) {
-      const auto expected =
-          LastLogits(small, tokens, MatrixLayout::kTile16, "", BatchKernel::kTile16, bits);
+    for (const std::size_t tokens : {5u, 9u, 23u, 36u, 64u}) {
+      LoadOptions options{.layout = MatrixLayout::kTile16, .activations = bits};
+      options.batch_kernel = BatchKernel::kTile16;
+      const auto expected = LastLogits(small, tokens, options);
       for (const char* isa : {"", "avx2", "scalar"}) {
         if (!kernels::SelectKernelsForced(isa)) continue;
-        ASSERT_EQ(LastLogits(small, tokens, MatrixLayout::kTile16, isa, BatchKernel::kVlut, bits),
-                  expected)
-            << tokens << " tokens, " << isa;
+        options.isa = isa;
+        for (const double gain : {kForced, kMeasured}) {
+          options.batch_kernel = gain == kForced ? BatchKernel::kVlut : BatchKernel::kAuto;
+          options.grouped_vlut_gain = gain;
+          ASSERT_EQ(LastLogits(small, tokens, options), expected)
+              << tokens << " tokens, " << isa << ", gain " << gain;
+        }
       }
     }
   }

@@ -196,7 +196,20 @@ void GroupedTokens::Multiply(const TilesOfMatrix& of) const {
 }
 
 void GroupedTokens::LookUp(const TilesOfMatrix& of) const {
-  LookUpTokens(of, {context_.scratch().grouped.data(), num_tokens_}, in_.step());
+  const auto& [context, matrix, tiles, scales] = of;
+  ThreadScratch& scratch = context_.scratch();
+  const std::span tokens(scratch.grouped.data(), num_tokens_);
+  const std::size_t by_tables = TokensByTables(of, in_, num_tokens_);
+  LookUpTokens(of, tokens.first(by_tables), in_.step());
+  const std::span rest = tokens.subspan(by_tables);
+  if (rest.empty()) return;
+  for (std::size_t tile = tiles.begin, count; tile < tiles.end; tile += count) {
+    count = std::min(kGroupedTiles, tiles.end - tile);
+    MultiplyGrouped(*context.weights.kernels, matrix, {tile, tile + count},
+                    scales + (tile - tiles.begin) * matrix.scales_of_16(), {rest, in_.step()},
+                    {scratch.codes.data(), scratch.tiles.data()});
+    for (kernels::GroupedToken& token : rest) token.out += count * quant::kTileRows;
+  }
 }
 
 const kernels::FloatOps& Context::floats() const noexcept { return weights.kernels->float32(); }

@@ -77,7 +77,7 @@ class GroupedTokens {
   void Add(std::size_t token, std::size_t first_col, float* out) noexcept;
   /// Their products with up to kGroupedTiles tiles. No barrier.
   void Multiply(const TilesOfMatrix& of) const;
-  /// The same with up to kMostGroupedTiles, by tables (gemm.hpp: LookUpTokens).
+  /// The same with up to kMostGroupedTiles, of most tokens by tables (gemm.hpp: TokensByTables).
   void LookUp(const TilesOfMatrix& of) const;
 
  private:
