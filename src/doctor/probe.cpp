@@ -181,14 +181,15 @@ Result<Probe> RunProbe(formats::Checkpoint checkpoint, const ProbeOptions& optio
   const std::size_t kinds = options.order && !options.only ? groups.size() / 2 : groups.size();
   std::array<double, kNumTexts> shuffled = {};
   // Rows come from several threads; each has a place of its own.
-  std::vector<std::vector<std::vector<double>>> expected(kinds);
-  for (std::size_t i = 0; i < kinds; ++i) {
+  const std::size_t with_doubt = options.order ? kinds : 0;
+  std::vector<std::vector<std::vector<double>>> expected(with_doubt);
+  for (std::size_t i = 0; i < with_doubt; ++i) {
     for (const eval::ScoreItem& item : groups[i]) {
       expected[i].emplace_back(item.tokens.size() - item.first_scored);
     }
   }
   const auto on_row = [&](const eval::ScoredRow& row) {
-    if (row.group >= kinds) return;
+    if (row.group >= with_doubt) return;
     expected[row.group][row.item][row.scored] = eval::ExpectedNats(row.logits);
   };
   const auto keep = [&](std::size_t index, const eval::GroupScores& scores) -> Result<void> {
@@ -198,7 +199,7 @@ Result<Probe> RunProbe(formats::Checkpoint checkpoint, const ProbeOptions& optio
       for (std::size_t i = 0; i < scores[item].size(); ++i) {
         text.nats.push_back(scores[item][i].nats);
         text.bytes += model->tokenizer.TokenBytes(scored.tokens[scored.first_scored + i]).size();
-        if (index < kinds) text.expected.push_back(expected[index][item][i]);
+        if (index < with_doubt) text.expected.push_back(expected[index][item][i]);
       }
     }
     if (index < kinds) {

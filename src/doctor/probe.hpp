@@ -24,9 +24,10 @@ inline constexpr std::size_t kNumTexts = kNumPlainTexts + 1;
 
 /// One text's scores.
 struct TextProbe {
-  std::vector<double> nats;           ///< of each token
-  std::size_t bytes = 0;              ///< of the text
-  std::vector<double> expected = {};  ///< what the model itself expects each token to cost
+  std::vector<double> nats;  ///< of each token
+  std::size_t bytes = 0;     ///< of the text
+  /// What the model itself expects each token to cost; only with ProbeOptions::order.
+  std::vector<double> expected = {};
 
   [[nodiscard]] double sum() const noexcept;
   [[nodiscard]] double per_token() const noexcept;
@@ -68,7 +69,7 @@ struct Gain {
 
 struct ProbeOptions {
   int num_threads = 0;
-  bool order = false;                    ///< also measure order_gain
+  bool order = false;                    ///< also measure order_gain and TextProbe::expected
   bool more = false;                     ///< longer texts, which tell small differences
   std::optional<std::size_t> only = {};  ///< just this text; the others have no nats
 };
