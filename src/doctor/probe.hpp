@@ -26,7 +26,7 @@ inline constexpr std::size_t kNumTexts = kNumPlainTexts + 1;
 struct TextProbe {
   std::vector<double> nats;  ///< of each token
   std::size_t bytes = 0;     ///< of the text
-  /// What the model itself expects each token to cost; only with ProbeOptions::order.
+  /// The cost of each token that the model itself expects; only with ProbeOptions::order.
   std::vector<double> expected = {};
 
   [[nodiscard]] double sum() const noexcept;
