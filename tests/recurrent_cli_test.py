@@ -133,6 +133,22 @@ class RecurrentTest(Common, unittest.TestCase):
             self.assertIn(words, run.stderr)
 
 
+class PlainQwen3Test(unittest.TestCase):
+    arch, generate = "qwen3", classmethod(Common.generate.__func__)
+
+    def test_folders_of_scaled_weights_have_its_certificate(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.path = pathlib.Path(folder)
+            for form in ("q2_0", "pq2_0"):
+                model = same_folder(self, "hf", "--plain", "--type", form)
+                self.assertIn("groups of %d columns" % {"q2_0": 64, "pq2_0": 128}[form],
+                              self.decisions(model))
+
+    def decisions(self, model):
+        return subprocess.run([PROGRAM, "run", model, "-p", "a", "-n", "1", "-v"], capture_output=True, text=True,
+                              check=True).stderr
+
+
 class Qwen3ExpertsTest(Common, unittest.TestCase):
     arch = "qwen3moe"
 

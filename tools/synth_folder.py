@@ -148,9 +148,10 @@ def bfloats(values):
 class Folder:
     """Tensors of a folder: name, type, shape, bytes."""
 
-    def __init__(self, arch, shape, writer, matrix_type, form, rotation=()):
-        """rotation: keys of a GGUF file, as PrismML writes them into hadamard.json."""
+    def __init__(self, arch, shape, writer, matrix_type, form, rotation=(), plain=False):
+        """rotation: keys of a GGUF file, as PrismML writes them into hadamard.json. plain: qwen3 as it writes texts."""
         self.arch, self.shape, self.writer, self.matrix_type, self.form = arch, shape, writer, matrix_type, form
+        self.plain = plain
         self.tensors = []
         self.rotation = {key: content for key, _, content in rotation}
         self.signs, at = {}, 0
@@ -165,7 +166,7 @@ class Folder:
     def name(self, gguf):
         """Names of the class that the makers use."""
         stem = gguf.removesuffix(".weight")
-        prefix = {"qwen35": "model.language_model.", "maple": "model."}.get(self.arch, "")
+        prefix = {"qwen35": "model.language_model.", "maple": "model."}.get(self.arch, "model." if self.plain else "")
         if self.form == "mlx" and self.arch != "maple":
             prefix = "language_model.model."
         if stem.startswith("blk."):
@@ -297,8 +298,8 @@ class Folder:
                     "tie_word_embeddings": False,
                     **({"quantization": pack, "quantization_config": pack} if self.form == "mlx" else {})}
         if self.arch == "qwen3":
-            return {"architectures": ["Qwen3Model"], "model_type": "qwen3", "hidden_act": "silu",
-                    "use_sliding_window": False, "sliding_window": None, **config}
+            return {"architectures": ["Qwen3ForCausalLM" if self.plain else "Qwen3Model"], "model_type": "qwen3",
+                    "hidden_act": "silu", "use_sliding_window": False, "sliding_window": None, **config}
         return {"architectures": ["Gemma3TextModel"], "model_type": "gemma3_text",
                 "hidden_activation": "gelu_pytorch_tanh", "query_pre_attn_scalar": s["head_dim"],
                 "attn_logit_softcapping": None, "final_logit_softcapping": None, "sliding_window": 512,

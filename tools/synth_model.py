@@ -4,7 +4,8 @@
 limits of memory. What it says is noise.
 
   synth_model.py --arch qwen35|maple|qwen3moe|hunyuan-dense|minicpm|qwen3|gemma3 [--size tiny|wide|full]
-                 [--type q2_0|pq2_0|ptq1_0|tq2_0|stq1_0|i2_s] [--rotated] [--one-scale] [--half-head | --affine-head]
+                 [--type q2_0|pq2_0|ptq1_0|tq2_0|stq1_0|i2_s] [--rotated] [--plain] [--one-scale]
+                 [--half-head | --affine-head]
                  [--form gguf|hf|mlx] [--seed N] OUT
 
   qwen35   tiny: 8 layers, 5 MB; wide: with heads of 128; full: Ternary-Bonsai-27B (64 layers, 7 GB, written in about a
@@ -17,7 +18,8 @@ limits of memory. What it says is noise.
   qwen3moe tiny: 4 layers, 2 MB; full: Qwen3-30B-A3B (48 layers of 128 experts, 8.5 GB). Types as maple's.
   qwen3    tiny: 2 layers; full: BitNet-embedding-0.6B (28 layers, 0.4 GB), a model for embeddings, with a
            norm for the input of each projection. Types as in the released files: matrices in --type
-           (i2_s unless it is given), the rest in F16.
+           (i2_s unless it is given), the rest in F16. --plain: tiny without these norms, as
+           Ternary-Bonsai-1.7B and 8B are (q2_0 unless --type is given), a model that writes texts.
   gemma3   the same of BitNet-embedding-270M (18 layers, 0.4 GB).
   hunyuan-dense
            tiny: 4 layers, 0.5 MB; full: Hy-MT2 1.8B (32 layers, 0.5 GB). Types as in the released files:
@@ -515,6 +517,7 @@ def main():
     parser.add_argument("--size", choices=["tiny", "wide", "full"], default="tiny")
     parser.add_argument("--type", choices=sorted(BLOCKS))
     parser.add_argument("--rotated", action="store_true", help="of qwen35")
+    parser.add_argument("--plain", action="store_true", help="of qwen3")
     parser.add_argument("--form", choices=["gguf", "hf", "mlx"], default="gguf")
     parser.add_argument("--one-scale", action="store_true")
     parser.add_argument("--half-head", action="store_true")
@@ -524,12 +527,16 @@ def main():
     options = parser.parse_args()
     if options.rotated and options.arch != "qwen35":
         parser.error("--rotated is for --arch qwen35")
+    if options.plain and (options.arch, options.size) != ("qwen3", "tiny"):
+        parser.error("--plain is for --arch qwen3 --size tiny")
     shapes, matrix_type, _, tensors, pre, template = ARCHITECTURES[options.arch]
+    if options.plain:
+        matrix_type = "q2_0"
     if options.size not in shapes:
         parser.error("--size wide is for --arch qwen35")
     shape, matrix_type = shapes[options.size], options.type or matrix_type
     writer = Writer(matrix_type, options.seed, options.one_scale)
-    listed = list(tensors(shape))
+    listed = [tensor for tensor in tensors(shape) if not (options.plain and "_norm_in." in tensor[0])]
     if options.half_head or options.affine_head:
         head = "half" if options.half_head else "affine"
         listed = [(name, cols, rows, head if name.startswith(("token_embd", "output.")) else kind)
@@ -543,13 +550,16 @@ def main():
         if options.form not in forms.get(options.arch, []) or matrix_type not in synth_folder.TYPES or rotated:
             parser.error("--form %s is not for these options" % options.form)
         folder = synth_folder.Folder(options.arch, shape, writer, matrix_type, options.form,
-                                     rotation_keys(shape, random.Random(options.seed + 1)) if options.rotated else ())
+                                     rotation_keys(shape, random.Random(options.seed + 1)) if options.rotated else (),
+                                     options.plain)
         for tensor in listed:
             folder.tensor(*tensor)
-        end = shape["vocab"] - 1 if ends_texts(options.arch) else None
+        end = shape["vocab"] - 1 if ends_texts(options.arch) and not options.plain else None
         folder.write(options.out, *vocabulary(shape["vocab"]), pre, template, end)
         return
     keys = all_keys(options.arch, shape)
+    if options.plain:
+        keys = [key for key in keys if key[0] not in ("qwen3.pooling_type", "tokenizer.ggml.add_eos_token")]
     if options.rotated:
         keys += rotation_keys(shape, random.Random(options.seed + 1))
     writer.write(options.out, keys, listed)
