@@ -24,9 +24,17 @@ def bittern(*arguments, isa=None, code=0, **options):
     return run.stdout
 
 
-class Common:
-    """What each architecture must do."""
+class Generated:
+    """Noise of an architecture."""
     arch = ""
+
+    @classmethod
+    def generate(cls, path, *flags):
+        subprocess.run([sys.executable, ROOT / "tools/synth_model.py", "--arch", cls.arch, *flags, path], check=True)
+
+
+class Common(Generated):
+    """What each architecture must do."""
 
     @classmethod
     def setUpClass(cls):
@@ -36,10 +44,6 @@ class Common:
         cls.model = cls.path / "model.gguf"
         cls.generate(cls.model)
         cls.line = bittern("certify", cls.model)
-
-    @classmethod
-    def generate(cls, path, *flags):
-        subprocess.run([sys.executable, ROOT / "tools/synth_model.py", "--arch", cls.arch, *flags, path], check=True)
 
     def test_the_generator_repeats_itself(self):
         again = self.path / "again.gguf"
@@ -133,8 +137,8 @@ class RecurrentTest(Common, unittest.TestCase):
             self.assertIn(words, run.stderr)
 
 
-class PlainQwen3Test(unittest.TestCase):
-    arch, generate = "qwen3", classmethod(Common.generate.__func__)
+class PlainQwen3Test(Generated, unittest.TestCase):
+    arch = "qwen3"
 
     def test_folders_of_scaled_weights_have_its_certificate(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -15,9 +15,9 @@ namespace bittern::model {
 /// multiply-adds are taken (Tile16Ops), more by tables (VlutOps).
 [[nodiscard]] double GemmGain(const MatrixProduct& product) noexcept;
 
-/// A batch times a matrix, in items that can be dealt out: some rows (a multiple of 16, which may
-/// reach into what pads the matrix) for some tokens (from a multiple of 32 on). Neighbouring items
-/// share their rows. All threads of a pass get the same.
+/// A batch times a matrix, in items that can be dealt out: some rows for some tokens. The rows are
+/// a multiple of 16 and may reach into what pads the matrix. The first token is a multiple of 32.
+/// Neighbouring items share their rows. All threads of a pass get the same.
 struct GemmItem {
   Range rows, tokens;
 };
