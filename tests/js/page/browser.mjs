@@ -8,6 +8,7 @@ import { chromium } from "playwright-core";
 
 const pictures = process.env.PICTURES;
 const launched = [];
+const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 /** Starts `bittern serve`; resolves to its address. */
 export async function serve(...flags) {
@@ -25,11 +26,12 @@ export async function serve(...flags) {
 }
 
 /**
- * A proxy whose answers of the chat can be slow (`delay` between pieces), cut (`cutAfter` pieces) or refused (`refuse`:
- * a function of the body that gives {status, message} or nothing). `bodies` are the requests that came.
+ * A proxy whose answers of the chat can be slow (`delay` between pieces), held (after `holdAfter` pieces, until that is 0
+ * again), cut (`cutAfter` pieces) or refused (`refuse`: a function of the body that gives {status, message} or nothing).
+ * `bodies` are the requests that came.
  */
 export async function wire(target) {
-  const control = { delay: 0, cutAfter: 0, refuse: null, reply: null, bodies: [] };
+  const control = { delay: 0, holdAfter: 0, cutAfter: 0, refuse: null, reply: null, bodies: [] };
   const proxy = http.createServer((request, response) => {
     const parts = [];
     request.on("data", (part) => parts.push(part));
@@ -60,9 +62,11 @@ export async function wire(target) {
       const events = text.split("\n\n");
       text = events.pop();
       for (const event of events) {
-        if (control.cutAfter && ++count > control.cutAfter) return response.destroy();
+        ++count;
+        if (control.cutAfter && count > control.cutAfter) return response.destroy();
+        while (control.holdAfter && count > control.holdAfter && !response.destroyed) await pause(20);
         response.write(event + "\n\n");
-        if (control.delay) await new Promise((resolve) => setTimeout(resolve, control.delay));
+        if (control.delay) await pause(control.delay);
       }
     }
     response.end(text);

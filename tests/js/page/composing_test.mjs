@@ -7,7 +7,7 @@ import { ask, isReady, isWriting, kept, newContext, noProblems, openPage, pictur
 
 const { url, control } = await wire(await serve());
 after(stopAll);
-afterEach(() => { Object.assign(control, { delay: 0, cutAfter: 0, refuse: null }); control.bodies.length = 0; noProblems(); });
+afterEach(() => { Object.assign(control, { delay: 0, holdAfter: 0, cutAfter: 0, refuse: null }); control.bodies.length = 0; noProblems(); });
 const fresh = async () => openPage(await newContext(), url);
 const file = (name, text) => ({ name, mimeType: "text/plain", buffer: Buffer.from(text) });
 /** Files as a drop or a paste brings them. */
@@ -137,13 +137,13 @@ test("an answer goes on while another conversation is read", async () => {
   const page = await fresh();
   await ask(page, "What is a tern?");
   await page.click("#new");
-  control.delay = 100;
+  control.holdAfter = 10;
   await say(page, "What is a crab?");
   await isWriting(page);
   await page.locator("#list .open", { hasText: "tern" }).click();
   assert.deepEqual(await texts(page, "user"), ["What is a tern?"]);
   assert.ok(await page.locator("#send").isVisible());
-  control.delay = 0;
+  control.holdAfter = 0;
   await page.waitForFunction(() => !document.querySelector("#list").textContent.includes("…"));
   assert.deepEqual(await texts(page, "user"), ["What is a tern?"]);
   await page.locator("#list .open", { hasText: "crab" }).click();

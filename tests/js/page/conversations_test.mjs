@@ -7,7 +7,7 @@ import { ask, exported, importText, isReady, isWriting, kept, newContext, noProb
 
 const { url, control } = await wire(await serve());
 after(stopAll);
-afterEach(() => { Object.assign(control, { delay: 0, cutAfter: 0, refuse: null }); control.bodies.length = 0; noProblems(); });
+afterEach(() => { Object.assign(control, { delay: 0, holdAfter: 0, cutAfter: 0, refuse: null }); control.bodies.length = 0; noProblems(); });
 const fresh = async () => openPage(await newContext(), url);
 const LONG = "Write a long story.";
 const asOfNow = (file) => file.conversations.map((one) => one.turns ?? one.messages);
@@ -121,7 +121,7 @@ test("what the older page kept is taken over", async () => {
 
 test("a question is kept as it is sent, a part of its answer as it grows", async () => {
   const page = await fresh();
-  control.delay = 150;
+  control.holdAfter = 10;
   await page.fill("#input", LONG);
   // The page goes in the same moment: nothing could be saved later.
   await page.evaluate(() => { document.querySelector("#form").requestSubmit(); location.reload(); });
@@ -137,7 +137,7 @@ test("a question is kept as it is sent, a part of its answer as it grows", async
   assert.match(await page.locator(".mark").innerText(), /Stopped/);
   await picture(page, "stopped");
   control.bodies.length = 0;
-  control.delay = 0;
+  control.holdAfter = 0;
   await page.getByRole("button", { name: "Continue" }).click();
   await settle(page);
   assert.equal(control.bodies[0].continue_final_message, true);
@@ -149,15 +149,16 @@ test("a question is kept as it is sent, a part of its answer as it grows", async
 
 test("a stopped answer has a mark and its numbers, and can be asked again", async () => {
   const page = await fresh();
-  control.delay = 150;
+  control.holdAfter = 10;
   await say(page, LONG);
   await isWriting(page);
   await page.waitForFunction(() => /\d+ tokens · [\d.]+ tokens\/s/.test(document.querySelector("article .live").textContent));
   await page.keyboard.press("Escape");
   await settle(page);
   const article = page.locator("article.assistant");
-  assert.match(await article.innerText(), /Stopped before its end\.[^]*tokens\/s · \d+ tokens · prompt \d+/);
-  control.delay = 0;
+  await article.locator("summary").click();
+  assert.match(await article.innerText(), /Stopped before its end\.[^]*tokens\/s\s+\d+ tokens · prompt \d+/);
+  control.holdAfter = 0;
   const part = (await texts(page, "assistant"))[0];
   await page.getByRole("button", { name: "Ask again" }).click();
   await settle(page);
@@ -202,7 +203,7 @@ test("two tabs do not overwrite each other and show what the other one does", as
     assert.match(await page.locator(".versions").first().innerText(), /[12]\s*\/\s*2/);
   }
   // An answer that one tab writes is no stopped one in the other.
-  control.delay = 150;
+  control.holdAfter = 10;
   await one.click("#new");
   await say(one, LONG);
   await isWriting(one);
@@ -218,13 +219,13 @@ test("a deleted conversation stays deleted, whatever another tab saves, until it
   const one = await openPage(context, url);
   await ask(one, "What is a tern?");
   const two = await openPage(context, url, "/" + new URL(one.url()).hash);
-  control.delay = 40;
+  control.holdAfter = 10;
   await say(two, LONG);
   await isWriting(two);
   await one.locator("#list li").first().hover();
   await one.locator("#list .drop").first().click();
   await two.getByText("deleted in another tab").waitFor();
-  control.delay = 0;
+  control.holdAfter = 0;
   await settle(two);
   assert.equal(await two.locator("article").count(), 4);
   await one.reload();
