@@ -26,12 +26,12 @@ export async function serve(...flags) {
 }
 
 /**
- * A proxy whose answers of the chat can be slow (`delay` between pieces), held (after `holdAfter` pieces, until that is 0
- * again), cut (`cutAfter` pieces) or refused (`refuse`: a function of the body that gives {status, message} or nothing).
+ * A proxy whose answers of the chat can be slow (`delay` between pieces), held (after `holdAfter` pieces, until it is let
+ * go), cut (`cutAfter` pieces) or refused (`refuse`: a function of the body that gives {status, message} or nothing).
  * `bodies` are the requests that came.
  */
 export async function wire(target) {
-  const control = { delay: 0, holdAfter: 0, cutAfter: 0, refuse: null, reply: null, bodies: [] };
+  const control = { delay: 0, holdAfter: Infinity, cutAfter: 0, refuse: null, reply: null, bodies: [] };
   const proxy = http.createServer((request, response) => {
     const parts = [];
     request.on("data", (part) => parts.push(part));
@@ -64,7 +64,7 @@ export async function wire(target) {
       for (const event of events) {
         ++count;
         if (control.cutAfter && count > control.cutAfter) return response.destroy();
-        while (control.holdAfter && count > control.holdAfter && !response.destroyed) await pause(20);
+        while (count > control.holdAfter && !response.destroyed) await pause(20);
         response.write(event + "\n\n");
         if (control.delay) await pause(control.delay);
       }

@@ -7,7 +7,7 @@ import { ask, isReady, isWriting, kept, newContext, noProblems, openPage, pictur
 
 const { url, control } = await wire(await serve());
 after(stopAll);
-afterEach(() => { Object.assign(control, { delay: 0, holdAfter: 0, cutAfter: 0, refuse: null }); control.bodies.length = 0; noProblems(); });
+afterEach(() => { Object.assign(control, { delay: 0, holdAfter: Infinity, cutAfter: 0, refuse: null }); control.bodies.length = 0; noProblems(); });
 const fresh = async () => openPage(await newContext(), url);
 const file = (name, text) => ({ name, mimeType: "text/plain", buffer: Buffer.from(text) });
 /** Files as a drop or a paste brings them. */
@@ -143,7 +143,7 @@ test("an answer goes on while another conversation is read", async () => {
   await page.locator("#list .open", { hasText: "tern" }).click();
   assert.deepEqual(await texts(page, "user"), ["What is a tern?"]);
   assert.ok(await page.locator("#send").isVisible());
-  control.holdAfter = 0;
+  control.holdAfter = Infinity;
   await page.waitForFunction(() => !document.querySelector("#list").textContent.includes("…"));
   assert.deepEqual(await texts(page, "user"), ["What is a tern?"]);
   await page.locator("#list .open", { hasText: "crab" }).click();

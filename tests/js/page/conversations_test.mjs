@@ -7,7 +7,7 @@ import { ask, exported, importText, isReady, isWriting, kept, newContext, noProb
 
 const { url, control } = await wire(await serve());
 after(stopAll);
-afterEach(() => { Object.assign(control, { delay: 0, holdAfter: 0, cutAfter: 0, refuse: null }); control.bodies.length = 0; noProblems(); });
+afterEach(() => { Object.assign(control, { delay: 0, holdAfter: Infinity, cutAfter: 0, refuse: null }); control.bodies.length = 0; noProblems(); });
 const fresh = async () => openPage(await newContext(), url);
 const LONG = "Write a long story.";
 const asOfNow = (file) => file.conversations.map((one) => one.turns ?? one.messages);
@@ -121,13 +121,14 @@ test("what the older page kept is taken over", async () => {
 
 test("a question is kept as it is sent, a part of its answer as it grows", async () => {
   const page = await fresh();
-  control.holdAfter = 10;
+  control.holdAfter = 0;
   await page.fill("#input", LONG);
   // The page goes in the same moment: nothing could be saved later.
   await page.evaluate(() => { document.querySelector("#form").requestSubmit(); location.reload(); });
   await isReady(page);
   await page.locator("#list li").first().waitFor();
   assert.deepEqual(await texts(page, "user"), [LONG]);
+  control.holdAfter = 10;
   await page.getByRole("button", { name: "Answer" }).click();
   await isWriting(page);
   await page.reload();
@@ -137,7 +138,7 @@ test("a question is kept as it is sent, a part of its answer as it grows", async
   assert.match(await page.locator(".mark").innerText(), /Stopped/);
   await picture(page, "stopped");
   control.bodies.length = 0;
-  control.holdAfter = 0;
+  control.holdAfter = Infinity;
   await page.getByRole("button", { name: "Continue" }).click();
   await settle(page);
   assert.equal(control.bodies[0].continue_final_message, true);
@@ -158,7 +159,7 @@ test("a stopped answer has a mark and its numbers, and can be asked again", asyn
   const article = page.locator("article.assistant");
   await article.locator("summary").click();
   assert.match(await article.innerText(), /Stopped before its end\.[^]*tokens\/s\s+\d+ tokens · prompt \d+/);
-  control.holdAfter = 0;
+  control.holdAfter = Infinity;
   const part = (await texts(page, "assistant"))[0];
   await page.getByRole("button", { name: "Ask again" }).click();
   await settle(page);
@@ -225,7 +226,7 @@ test("a deleted conversation stays deleted, whatever another tab saves, until it
   await one.locator("#list li").first().hover();
   await one.locator("#list .drop").first().click();
   await two.getByText("deleted in another tab").waitFor();
-  control.holdAfter = 0;
+  control.holdAfter = Infinity;
   await settle(two);
   assert.equal(await two.locator("article").count(), 4);
   await one.reload();

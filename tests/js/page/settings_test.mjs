@@ -6,7 +6,7 @@ import { ask, isReady, newContext, noProblems, openPage, picture, serve, set, se
 
 const { url, control } = await wire(await serve("--temp", "0.35", "--top-k", "17"));
 after(stopAll);
-afterEach(() => { Object.assign(control, { delay: 0, holdAfter: 0, cutAfter: 0, refuse: null }); control.bodies.length = 0; noProblems(); });
+afterEach(() => { Object.assign(control, { delay: 0, holdAfter: Infinity, cutAfter: 0, refuse: null }); control.bodies.length = 0; noProblems(); });
 const fresh = async (options) => openPage(await newContext(options), url);
 
 test("fields show the values in force", async () => {
