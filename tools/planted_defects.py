@@ -7,6 +7,9 @@ kernels the kernel tests, those of the forward pass tests/differential.
 
 A test that cannot fail is a defect; this shows that these can. The working tree is not touched.
 """
+import concurrent.futures
+import functools
+import os
 import pathlib
 import platform
 import re
@@ -181,7 +184,8 @@ def run_with(source, build, folder, file, text, flags, test_filter):
     return run([str(program), f"--gtest_filter={test_filter}"]).stdout
 
 
-def caught(source, build, folder, name, file, edits, test):
+def caught(source, build, folder, defect):
+    name, file, edits, test = defect
     isa = pathlib.Path(file).stem
     text = (source / "src/kernels" / file).read_text()
     for old, new, *included in edits:
@@ -229,16 +233,17 @@ def link_with(source, build, folder, file, edits, objects_of, libraries):
     return program
 
 
-def engine_catches(source, build, folder, file, edits):
+def engine_catches(source, build, folder, defect):
     """Whether the tests of many sequences fail with the edited file."""
-    program = link_with(source, build, folder, file, edits, build / "CMakeFiles/runtime_test.dir",
+    program = link_with(source, build, folder, *defect, build / "CMakeFiles/runtime_test.dir",
                         ["-lgmock", "-lgtest", "-lgtest_main"])
     done = run([str(program), f"--gtest_filter={ENGINE_TESTS}"], timeout=300)
     return "[  FAILED  ]" in done.stdout or done.returncode < 0
 
 
-def differential_catches(source, build, folder, file, edits, told):
+def differential_catches(source, build, folder, defect):
     """Whether a random model tells the edited file from float64, or one of its variants from another."""
+    file, edits, told = defect
     program = link_with(source, build, folder, file, edits,
                         build / "tests/CMakeFiles/odd_model.dir", [])
     differential = ["/usr/bin/python3", str(source / "tests/differential/differential.py"), str(program),
@@ -270,30 +275,39 @@ def weak_symbol_caught(source, folder):
     return run(["sh", str(source / "tools/no_weak_symbols.sh"), str(planted)]).returncode != 0
 
 
+def cases(source, build):
+    """(title, function of a folder that says whether the defect is caught) of every defect."""
+    yield "a weak symbol in an ISA file is caught", lambda folder: weak_symbol_caught(source, folder)
+    for defect in DEFECTS:
+        if cpu_has(pathlib.Path(defect[1]).stem):
+            yield defect[0] + " is caught", functools.partial(caught, source, build, defect=defect)
+        else:
+            print(f"{defect[0]}: SKIPPED (this CPU lacks the instruction set)")
+    for title, *defect in ENGINE_DEFECTS:
+        yield title + " is caught", functools.partial(engine_catches, source, build, defect=defect)
+    for title, *defect in DIFFERENTIAL_DEFECTS:
+        yield title + " is caught", functools.partial(differential_catches, source, build, defect=defect)
+    if cpu_has("avx512vnni"):
+        yield "AVX-VNNI's kernel by AVX-512 passes", functools.partial(avxvnni_passes, source, build)
+
+
+def tried(case):
+    """(title, whether it went well), in a folder of its own."""
+    title, function = case
+    with tempfile.TemporaryDirectory() as folder:
+        return title, function(folder=pathlib.Path(folder))
+
+
 def main():
     if platform.machine() != "x86_64":
         return print("planted defects: SKIPPED (written for x86-64)")
     source, build = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
     missed = 0
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        results = [("a weak symbol in an ISA file", weak_symbol_caught(source, folder))]
-        for defect in DEFECTS:
-            if not cpu_has(pathlib.Path(defect[1]).stem):
-                print(f"{defect[0]}: SKIPPED (this CPU lacks the instruction set)")
-                continue
-            results.append((defect[0], caught(source, build, folder, *defect)))
-        for title, *defect in ENGINE_DEFECTS:
-            results.append((title, engine_catches(source, build, folder, *defect)))
-        for title, *defect in DIFFERENTIAL_DEFECTS:
-            results.append((title, differential_catches(source, build, folder, *defect)))
-        if cpu_has("avx512vnni"):
-            good = avxvnni_passes(source, build, folder)
-            print("AVX-VNNI's kernel by AVX-512:", "passes" if good else "FAILS")
+    # One compiles while another links or runs its tests: a compiler takes a GB.
+    with concurrent.futures.ThreadPoolExecutor(min(os.cpu_count() or 1, 4)) as pool:
+        for title, good in pool.map(tried, cases(source, build)):
+            print(f"{'ok' if good else 'FAILED'}: {title}", flush=True)
             missed += not good
-    for title, good in results:
-        print(f"{'caught' if good else 'MISSED'}: {title}")
-        missed += not good
     sys.exit(1 if missed else 0)
 
 

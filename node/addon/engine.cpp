@@ -93,11 +93,11 @@ napi_value Stats(Arguments& arguments, Environment& environment) {
   return environment.Start(std::move(job));
 }
 
-constexpr Row kRows[] = {
+constexpr Row kRowsOfEngine[] = {
     {"engineSubmit", Submit}, {"engineAnswer", Answer}, {"engineStats", Stats}};
 
 }  // namespace
 
-std::span<const Row> EngineFunctions() { return kRows; }
+std::span<const Row> EngineFunctions() { return kRowsOfEngine; }
 
 }  // namespace bittern::node

@@ -74,10 +74,10 @@ napi_value SetLog(Arguments& arguments, Environment&) {
   return Done(env, bittern_set_log(made == nullptr ? nullptr : OnLog, nullptr));
 }
 
-constexpr Row kRows[] = {{"setLog", SetLog}};
+constexpr Row kRowsOfLog[] = {{"setLog", SetLog}};
 
 }  // namespace
 
-std::span<const Row> LogFunctions() { return kRows; }
+std::span<const Row> LogFunctions() { return kRowsOfLog; }
 
 }  // namespace bittern::node

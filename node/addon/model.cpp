@@ -373,7 +373,7 @@ bittern_status CreateEngine(const bittern_model* model, const bittern_options* o
   return status;
 }
 
-constexpr Row kRows[] = {
+constexpr Row kRowsOfModel[] = {
     {"load", Load},
     {"modelInfo", ModelInfo},
     {"modelNumber", ModelNumber},
@@ -416,6 +416,6 @@ bittern_status IdsOfPrompt(const bittern_model* model, const Prompt& prompt,
   return status;
 }
 
-std::span<const Row> ModelFunctions() { return kRows; }
+std::span<const Row> ModelFunctions() { return kRowsOfModel; }
 
 }  // namespace bittern::node

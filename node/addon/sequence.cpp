@@ -287,27 +287,27 @@ napi_value SamplerSample(Arguments& arguments, Environment&) {
   return value;
 }
 
-constexpr Row kRows[] = {{"generate", Generate},
-                         {"sequenceEval", Read<bittern_sequence_eval>},
-                         {"sequenceSetTokens", Read<bittern_sequence_set_tokens>},
-                         {"sequenceEvalAll", EvalAll<bittern_sequence_eval_all>},
-                         {"sequenceEvalHidden", EvalAll<bittern_sequence_eval_hidden>},
-                         {"sequenceGenerate", SequenceGenerate},
-                         {"sequenceLength", Length},
-                         {"sequenceTokens", Tokens},
-                         {"sequenceLogits", Values<bittern_sequence_logits>},
-                         {"sequenceHidden", Values<bittern_sequence_hidden>},
-                         {"sequenceTruncate", Truncate},
-                         {"sequenceFork", Fork},
-                         {"sequenceSave", Save},
-                         {"sequenceRestore", Restore},
-                         {"samplerCreate", SamplerCreate<false>},
-                         {"samplerCreateFor", SamplerCreate<true>},
-                         {"samplerAccept", SamplerAccept},
-                         {"samplerSample", SamplerSample}};
+constexpr Row kRowsOfSequence[] = {{"generate", Generate},
+                                   {"sequenceEval", Read<bittern_sequence_eval>},
+                                   {"sequenceSetTokens", Read<bittern_sequence_set_tokens>},
+                                   {"sequenceEvalAll", EvalAll<bittern_sequence_eval_all>},
+                                   {"sequenceEvalHidden", EvalAll<bittern_sequence_eval_hidden>},
+                                   {"sequenceGenerate", SequenceGenerate},
+                                   {"sequenceLength", Length},
+                                   {"sequenceTokens", Tokens},
+                                   {"sequenceLogits", Values<bittern_sequence_logits>},
+                                   {"sequenceHidden", Values<bittern_sequence_hidden>},
+                                   {"sequenceTruncate", Truncate},
+                                   {"sequenceFork", Fork},
+                                   {"sequenceSave", Save},
+                                   {"sequenceRestore", Restore},
+                                   {"samplerCreate", SamplerCreate<false>},
+                                   {"samplerCreateFor", SamplerCreate<true>},
+                                   {"samplerAccept", SamplerAccept},
+                                   {"samplerSample", SamplerSample}};
 
 }  // namespace
 
-std::span<const Row> SequenceFunctions() { return kRows; }
+std::span<const Row> SequenceFunctions() { return kRowsOfSequence; }
 
 }  // namespace bittern::node

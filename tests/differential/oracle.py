@@ -63,9 +63,11 @@ class Oracle:
                 continue
             codes = np.frombuffer(numbers, np.int8, rows * cols, at).reshape(rows, cols)
             groups = -(-cols // group)
-            scales = np.frombuffer(numbers, "<f4", rows * groups, at + rows * cols)
-            self.tensors[t["name"]] = (codes.astype(np.float64), scales.astype(np.float64)
-                                       .reshape(rows, groups), group)
+            scales = np.frombuffer(numbers, "<f4", rows * groups, at + rows * cols).reshape(rows, groups)
+            # A group of zeros has the scale 0, whatever is stored: even an infinite one.
+            live = np.add.reduceat(codes != 0, range(0, cols, group), axis=1) > 0
+            scales = np.where(live, scales.astype(np.float64), 0)
+            self.tensors[t["name"]] = codes.astype(np.float64), scales, group
         self.eps = float(np.float32(spec["eps"]))
         # Activations in groups of 64 columns.
         groups = ("qwen3", "qwen35", "maple", "qwen3moe", "gemma3", "hunyuan-dense", "minicpm")
@@ -114,9 +116,8 @@ class Oracle:
             part = slice(at, at + step)
             sums = q[:, part] @ codes[:, part].T
             out += sums / scale[:, at:at + 1] * weight_scales[:, at // group]
-        live = np.where((codes != 0).any(-1, keepdims=True), weight_scales, 0)
         most = np.abs(q / scale).max() * codes.shape[1]
-        self.facts.bound = max(self.facts.bound, most * max(1.0, float(live.max())))
+        self.facts.bound = max(self.facts.bound, most * max(1.0, float(weight_scales.max())))
         return self.shaken(out)
 
     def rope(self, x, windowed):
