@@ -93,6 +93,8 @@ def main():
     for name in programs:
         if "Example" not in help_of(name):
             problems.append(f"{name} --help has no example")
+        if not {"--quiet", "--log-disable"} <= programs[name].keys():
+            problems.append(f"{name} does not take --quiet")
         titles = [title for title in by_title if re.search(rf"\b{name}\b", title)]
         if len(titles) != 1:
             problems.append(f"{name} has no section of its own")

@@ -102,6 +102,15 @@ int PrintText(const std::string& text) {
   return status ? 0 : Report(status.error(), kExitRuntime);
 }
 
+/// Every command takes --quiet. Main obeys it before the command begins.
+void AddQuiet(CLI::App& app) {
+  for (CLI::App* command : app.get_subcommands({})) {
+    command->add_flag("--quiet,--log-disable")
+        ->description("Print no decisions, notices, timings and progress; errors stay");
+    AddQuiet(*command);
+  }
+}
+
 int Main(std::span<const std::string> words) {
   NoteCommand(words);
   CLI::App app("Bittern runs ternary language models (BitNet b1.58) on CPUs.", "bittern");
@@ -134,6 +143,7 @@ int Main(std::span<const std::string> words) {
   AddReport(app, &exit_code);
   AddTrace(app, &exit_code);
   AddShell(app, &exit_code);
+  AddQuiet(app);
   app.footer(kProgramFooter);  // after the commands, which would inherit it
   if (words.empty()) {
     PrintError("{}", app.help());

@@ -72,8 +72,6 @@ void AddModelOptions(CLI::App& command, ModelOptions* options, bool takes_argume
       ->check(FileName());
   AddHubModelOptions(command, &options->path);
   command.add_flag("-v,--verbose", options->verbose, "Print every decision and the CPU path used");
-  command.add_flag("--quiet,--log-disable", options->quiet,
-                   "Print no decisions, notices, timings and progress; errors stay");
   AddFileOptions(command, &options->overrides);
 }
 

@@ -28,10 +28,8 @@ struct ModelOptions {
   model::Activations activations = model::Activations::kAuto;
   model::BatchKernel batch_kernel = model::BatchKernel::kAuto;
   bool verbose = false;
-  bool quiet = false;  ///< main.cpp has obeyed it: SetQuiet
 };
-/// -m, -v, --quiet, and those of AddFileOptions. With `takes_argument` the
-/// file may also stand without -m.
+/// -m, -v and those of AddFileOptions. With `takes_argument` the file may also stand without -m.
 void AddModelOptions(CLI::App& command, ModelOptions* options, bool takes_argument);
 /// --kernel, --batch-kernel, --head, --zero-skip, for commands that run the network.
 void AddComputeOptions(CLI::App& command, ModelOptions* options);
