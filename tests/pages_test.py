@@ -20,6 +20,7 @@ import zlib
 BITTERN, MODEL = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 CHROMIUM = shutil.which("chromium")
 PAPER = {"light": (0xfb, 0xfa, 0xf7), "dark": (0x14, 0x17, 0x1a)}
+MOST_ROWS = 300
 PAGES = ("healthy", "ill", "cut", "trace", "compare", "bench")
 CHARTS = {"trace": 1, "compare": 1, "bench": 3}
 # Moves in a trace from the first field to the right and down, from the last token to the one before, and back.
@@ -43,7 +44,7 @@ def run(*arguments, expect=0):
 
 
 def pixels(path):
-    """(width, height, rows of bytes) of a PNG with 8 bits and 3 or 4 channels."""
+    """(width, height, channels, the first MOST_ROWS rows of bytes) of a PNG with 8 bits and 3 or 4 channels."""
     raw = open(path, "rb").read()
     at, data = 8, b""
     while at < len(raw):
@@ -56,7 +57,7 @@ def pixels(path):
     channels = {2: 3, 6: 4}[colour]
     assert depth == 8
     data, rows, above = zlib.decompress(data), [], bytearray(width * channels)
-    for y in range(height):
+    for y in range(min(height, MOST_ROWS)):  # a second for 300 of them
         start = y * (width * channels + 1)
         row = bytearray(data[start + 1:start + 1 + width * channels])
         unfilter(data[start], row, above, channels)
@@ -87,29 +88,35 @@ def chromium(*arguments):
                               capture_output=True, text=True, timeout=300)
 
 
+def draw(name, page, folder, scheme, width):
+    """The page's document after its scripts, whose picture is in `folder`."""
+    picture = os.path.join(folder, f"{name}-{scheme}-{width}.png")
+    done = chromium("--blink-settings=preferredColorScheme=%d" % (scheme == "light"), f"--window-size={width},900",
+                    f"--screenshot={picture}", "--dump-dom", "file://" + page)
+    assert os.path.exists(picture), done.stderr
+    assert "CONSOLE" not in done.stderr, done.stderr
+    _, height, channels, rows = pixels(picture)
+    assert tuple(rows[2][2 * channels:2 * channels + 3]) == PAPER[scheme], (name, scheme, rows[2][:8])
+    colours = {bytes(row[i:i + 3]) for row in rows[::3] for i in range(0, len(row), 3 * channels)}
+    assert len(colours) > 20 and height == 900, (name, scheme, len(colours))
+    return done.stdout
+
+
 def check_drawn(name, page, folder):
-    """Light and dark; narrow, too, where somebody looks at the pictures."""
-    for scheme, number in (("light", 1), ("dark", 0)):
-        for width in (1000, 390) if len(sys.argv) > 3 else (1000,):
-            picture = os.path.join(folder, f"{name}-{scheme}-{width}.png")
-            done = chromium(f"--blink-settings=preferredColorScheme={number}", f"--window-size={width},900",
-                            f"--screenshot={picture}", "file://" + page)
-            assert os.path.exists(picture), done.stderr
-            assert "CONSOLE" not in done.stderr, done.stderr
-            if width != 1000:
-                continue
-            _, height, channels, rows = pixels(picture)
-            assert tuple(rows[2][2 * channels:2 * channels + 3]) == PAPER[scheme], (name, scheme, rows[2][:8])
-            colours = {bytes(row[i:i + 3]) for row in rows[::3] for i in range(0, len(row), 3 * channels)}
-            assert len(colours) > 20 and height == 900, (name, scheme, len(colours))
-    # The text as it stands after scripts, and whether anything reaches over the edge of a telephone.
-    narrow = page.replace(".html", "-probe.html")
+    """Light and wide, dark and as narrow as a window can be; every pair and a telephone's where somebody looks at the
+    pictures. The text as it stands after scripts."""
+    # Whether anything reaches over the edge, and what keys do.
     probe = "<script>document.title = 'over:' + (document.documentElement.scrollWidth > innerWidth);" + KEYS + "</script>"
+    narrow = page.replace(".html", "-probe.html")
     text = open(page, encoding="utf-8").read().replace("</body>", probe + "</body>")
     open(narrow, "w", encoding="utf-8").write(text)
-    done = chromium("--window-size=500,900", "--dump-dom", "file://" + narrow)
-    assert "<title>over:false" in done.stdout, (name, done.stdout[:300], done.stderr)
-    return done.stdout
+    draw(name, page, folder, "light", 1000)
+    drawn = draw(name, narrow, folder, "dark", 500)
+    assert "<title>over:false" in drawn, (name, drawn[:300])
+    if len(sys.argv) > 3:
+        for scheme, width in (("dark", 1000), ("light", 390), ("dark", 390)):
+            draw(name, page, folder, scheme, width)
+    return drawn
 
 
 def check_alone(text):
