@@ -29,7 +29,8 @@ struct ModelOptions {
   model::BatchKernel batch_kernel = model::BatchKernel::kAuto;
   bool verbose = false;
 };
-/// -m, -v and those of AddFileOptions. With `takes_argument` the file may also stand without -m.
+/// Adds -m, -v and the flags of AddFileOptions. With `takes_argument` the file may also stand
+/// without -m.
 void AddModelOptions(CLI::App& command, ModelOptions* options, bool takes_argument);
 /// --kernel, --batch-kernel, --head, --zero-skip, for commands that run the network.
 void AddComputeOptions(CLI::App& command, ModelOptions* options);
