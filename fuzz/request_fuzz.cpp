@@ -9,10 +9,9 @@
 #include <string_view>
 
 #include "grammar/tool_calls.hpp"
-#include "request/constraint_fields.hpp"
 #include "request/fields/field_reader.hpp"
 #include "request/generate_fields.hpp"
-#include "request/message_fields.hpp"
+#include "request/prompt_fields.hpp"
 #include "request/tool_fields.hpp"
 #include "request/tool_stream.hpp"
 #include "serve/http/http_text.hpp"

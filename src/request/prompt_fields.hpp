@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prompts as requests give them. Any thread.
+// The members of a request that an answer goes on from: prompts as texts and ids, conversations as
+// messages. All errors are kInvalidArgument and name the field. Any thread.
 #pragma once
 
 #include <string>
@@ -16,5 +17,27 @@ namespace bittern::request {
 [[nodiscard]] Result<std::vector<std::vector<TokenId>>> ReadPrompts(FieldReader* fields,
                                                                     const Target& target,
                                                                     bool* cut);
+
+/// The messages of a conversation as templates expect them: contents in parts become one text,
+/// "developer" is "system".
+[[nodiscard]] Result<Json::Array> ReadMessages(const std::string& path, const Json* given,
+                                               UnreadFields* unread = nullptr);
+
+/// The text of a message: a text, nothing, or parts of which all are text.
+[[nodiscard]] Result<std::string> ReadContent(const std::string& path, const Json* content,
+                                              UnreadFields* unread = nullptr);
+
+/// A message of a conversation.
+[[nodiscard]] Json MessageOf(std::string_view role, std::string content);
+
+/// Members of a request that are for the template.
+[[nodiscard]] Result<Json::Object> ReadTemplateFields(FieldReader* fields);
+
+/// The prompt that messages are for the model. A last message of the assistant's is the beginning
+/// of the answer, unless `more` says otherwise. `more` are members of a request as
+/// ChatPrompt::Apply takes them. Errors: also kUnsupported (the model has no chat template).
+[[nodiscard]] Result<runtime::RenderedPrompt> RenderConversation(Json::Array messages,
+                                                                 Json::Object more,
+                                                                 const Target& target);
 
 }  // namespace bittern::request

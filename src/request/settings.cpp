@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/text/closest_name.hpp"
-#include "request/constraint_fields.hpp"
 #include "request/fields/field_reader.hpp"
 #include "request/generate_fields.hpp"
 #include "runtime/loaded_model.hpp"

@@ -7,9 +7,7 @@
 
 #include <algorithm>
 
-#include "request/constraint_fields.hpp"
 #include "request/generate_fields.hpp"
-#include "request/message_fields.hpp"
 #include "request/prompt_fields.hpp"
 #include "request/tool_fields.hpp"
 

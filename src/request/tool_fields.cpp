@@ -10,7 +10,7 @@
 
 #include "grammar/notation/json_text.hpp"
 #include "grammar/schema/json_schema.hpp"
-#include "request/message_fields.hpp"
+#include "request/prompt_fields.hpp"
 
 namespace bittern::request {
 namespace {

@@ -9,7 +9,6 @@
 
 #include "base/hash.hpp"
 #include "model/numerics.hpp"
-#include "request/constraint_fields.hpp"
 #include "request/generate_fields.hpp"
 #include "request/options/choice_names.hpp"
 

@@ -3,9 +3,7 @@
 #pragma once
 
 #include "request/answer_json.hpp"
-#include "request/constraint_fields.hpp"
 #include "request/generate_fields.hpp"
-#include "request/message_fields.hpp"
 #include "request/prompt_fields.hpp"
 #include "request/tool_fields.hpp"
 
