@@ -108,6 +108,9 @@ class Names(FirstWords):
                            ("/no/such", "no such"), ("a b", "no such")):
             self.assertIn(part, self.run_bittern("run", name, "-p", "x", code=2).stderr)
             self.assertIn(part.replace("no such", "No such"), self.run_bittern("run", "-m", name, "-p", "x", code=2).stderr)
+        address = self.run_bittern("run", "-m", "https://example.com/tern.gguf", "-p", "x", code=1).stderr
+        self.assertIn("an address of a model at huggingface.co", address)
+        self.assertIn("curl -LO", address)
         self.assertIn("a prompt needs -p", self.run_bittern("run", "hello", code=2).stderr)
         self.assertIn("did you mean bitnet-2b?", self.run_bittern("run", "-hf", "bitnet-2", "-p", "x", code=1).stderr)
         self.assertEqual(self.hub.log, [])

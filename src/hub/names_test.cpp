@@ -46,6 +46,16 @@ TEST(Reference, RefusesWhatCouldLeaveAFolder) {
   EXPECT_FALSE(IsSafePath("gr\xc3\xbc.gguf"));
 }
 
+TEST(Reference, SaysWhatToDoWithOtherAddresses) {
+  for (const char* name : {"https://other.example/tern.gguf", "HTTP://other.example/a/b",
+                           "https://huggingface.co/user", "hf://https://other.example/u/r"}) {
+    const auto read = ParseReference(name);
+    ASSERT_FALSE(read) << name;
+    EXPECT_THAT(read.error().message, testing::HasSubstr("at huggingface.co (https")) << name;
+    EXPECT_THAT(read.error().hint, testing::HasSubstr("curl -LO")) << name;
+  }
+}
+
 TEST(KnownModels, RowsAreNamesAndHashes) {
   std::set<std::string_view> names;
   for (const KnownModel& model : KnownModels()) {

@@ -28,6 +28,13 @@ bool IsName(std::string_view text) noexcept {
 
 tl::unexpected<Error> BadName(std::string_view text) {
   if (text.starts_with(kScheme)) text.remove_prefix(kScheme.size());
+  if (IsAddress(text)) {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("an address of a model at huggingface.co (https://huggingface.co/USER/"
+                            "REPO) expected, {} found",
+                            Quoted(text)),
+                "fetch a file of another place yourself (curl -LO ADDRESS), then name that file");
+  }
   std::string known;
   for (const KnownModel& model : KnownModels()) {
     known += fmt::format("{}{}", known.empty() ? "" : ", ", model.name);
@@ -105,6 +112,11 @@ bool IsSafePath(std::string_view path) noexcept {
   }
   return std::ranges::all_of(path,
                              [](unsigned char c) { return c >= 0x20 && c < 0x7F && c != '\\'; });
+}
+
+bool IsAddress(std::string_view text) {
+  const std::string lower = Lower(text);
+  return lower.starts_with("https://") || lower.starts_with("http://");
 }
 
 bool IsCommit(std::string_view text) noexcept {

@@ -36,6 +36,9 @@ struct Reference {
 /// "..", no backslash or control character, at most 512 bytes.
 [[nodiscard]] bool IsSafePath(std::string_view path) noexcept;
 
+/// True for an address of a web server, whichever it is.
+[[nodiscard]] bool IsAddress(std::string_view text);
+
 /// True for 40 hexadecimal digits.
 [[nodiscard]] bool IsCommit(std::string_view text) noexcept;
 

@@ -254,7 +254,8 @@ class Reader {
     }
     std::error_code ignored;
     if (!wants_model || positionals_.empty() || positionals_[0].empty() ||
-        positionals_[0].starts_with(hub::kScheme) || hub::ReferenceNotPath(positionals_[0]) ||
+        positionals_[0].starts_with(hub::kScheme) || hub::IsAddress(positionals_[0]) ||
+        hub::ReferenceNotPath(positionals_[0]) ||
         std::filesystem::exists(positionals_[0], ignored)) {
       return {};
     }

@@ -90,6 +90,10 @@ Result<std::optional<hub::Reference>> ModelNamedBy(const std::string& path) {
     return std::optional(std::move(reference));
   }
   if (std::filesystem::exists(path, ignored)) return std::nullopt;
+  if (hub::IsAddress(path)) {
+    hub::Reference reference = BITTERN_TRY(hub::ParseReference(path));
+    return std::optional(std::move(reference));
+  }
   return hub::ReferenceNotPath(path);
 }
 
