@@ -32,6 +32,8 @@ double Percent(double part, double whole) { return whole > 0 ? 100 * part / whol
 /// Shares of the memory roof from which memory alone, or mostly, limits decode.
 constexpr double kMemoryLimits = 0.95, kMemoryCounts = 0.6;
 
+/// One sentence on the limit, then those on its causes that the figures show. Keys of options stand
+/// in them; a front end puts its own words there.
 void AdviseOnDecode(const BenchSubject& subject, const BenchResult& result,
                     std::vector<std::string>* advice) {
   const std::optional<Roof> roof = MemoryRoof(result);
@@ -142,6 +144,8 @@ std::optional<Roof> ArithmeticRoof(const BenchResult& result) {
   return Roof{limit, limit > 0 ? MedianRate(result) / limit : 0};
 }
 
+/// Arithmetic intensity (multiply-adds a byte) and rate, as in Williams, Waterman and Patterson's
+/// roofline.
 std::optional<RooflinePoint> RooflinePointOf(const BenchResult& result) {
   if (!result.is_decode() && !result.is_prefill()) return std::nullopt;
   double multiply_adds = 0, bytes = 0;
@@ -175,6 +179,7 @@ double PricePerMillion(double per_hour, double tokens_per_second) {
   return tokens_per_second > 0 ? per_hour / 3600 * 1e6 / tokens_per_second : 0;
 }
 
+/// The energy of all packages during the samples, whatever else ran then.
 std::optional<double> JoulesPerToken(const BenchResult& result) {
   const auto tokens = static_cast<double>(result.samples_ns.size()) *
                       static_cast<double>(result.num_prompt + result.num_gen);

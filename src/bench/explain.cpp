@@ -15,6 +15,7 @@ namespace {
 constexpr const char* kNoMeter =
     "energy: not measured; no counter that may be read (/sys/class/powercap/*rapl*/energy_uj)\n";
 
+/// Parts that may be left out in part (zeros that are skipped) are marked as upper bounds.
 std::string ByteTable(const BenchResult& result) {
   const auto total = static_cast<double>(result.cost.bytes());
   std::string text = fmt::format("bytes read for one token ({}, context {}):\n", TestName(result),
@@ -86,6 +87,7 @@ std::string TrafficTable(const BenchResult& result) {
   return text + fmt::format("  of {:.1f} us in all\n", 1e6 / MedianRate(result));
 }
 
+/// The same figures as TrafficTable's.
 Json TrafficJson(const BenchResult& result) {
   const auto tokens = static_cast<double>(result.num_tokens());
   Json steps;
@@ -137,6 +139,7 @@ std::string Explanation(const BenchSubject& subject, const Wording& word,
 }
 
 /// Thread counts down, tests across; each cell the median rate and how it grew.
+/// Empty where a pair of threads and test was not measured.
 std::string Matrix(const std::vector<BenchResult>& results) {
   std::vector<std::string> tests;
   std::vector<int> threads;

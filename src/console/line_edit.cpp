@@ -51,6 +51,8 @@ int CharacterWidth(char32_t code_point) noexcept {
   return std::max(0, utf8proc_charwidth(static_cast<utf8proc_int32_t>(code_point)));
 }
 
+/// Bytes that do not yet make a key, a character or a whole paste wait in `pending_`. One event is
+/// told at a time; what follows it stays for the next call.
 LineEdit::Event LineEdit::Feed(std::string_view bytes) {
   pending_ += bytes;
   std::string_view rest = pending_;
@@ -83,6 +85,7 @@ LineEdit::Event LineEdit::Feed(std::string_view bytes) {
   return event;
 }
 
+/// The keys of readline's Emacs mode that people use without thinking.
 LineEdit::Event LineEdit::Key(char byte) {
   switch (byte) {
     case '\r':
@@ -136,6 +139,8 @@ LineEdit::Event LineEdit::Key(char byte) {
   return Event::kNone;
 }
 
+/// Terminals write one key in several ways: "[H" of ANSI, "OH" of keypad mode, "[1~" of Linux,
+/// "[7~" of rxvt. 1;5 is with Ctrl, 1;3 with Alt.
 void LineEdit::Escape(std::string_view sequence) {
   const auto is = [&](std::initializer_list<std::string_view> names) {
     return std::ranges::find(names, sequence.substr(1)) != names.end();
@@ -176,6 +181,7 @@ void LineEdit::InsertPasted(std::string_view text) {
   Insert(clean);
 }
 
+/// A line that is typed twice in a row is remembered once.
 std::string LineEdit::Take() {
   std::string line = std::exchange(text_, {});
   if (!line.empty() && (history_.empty() || history_.back() != line)) history_.push_back(line);
@@ -201,6 +207,7 @@ void LineEdit::SetHistory(std::vector<std::string> lines) {
   Clear();
 }
 
+/// The line that was begun is the newest entry: it is there again on the way back down.
 void LineEdit::ShowHistory(std::size_t index) {
   if (index > history_.size()) return;
   if (shown_ == history_.size()) draft_ = text_;
@@ -248,6 +255,9 @@ void LineEdit::Erase(std::size_t from, std::size_t to) {
   cursor_ = from;
 }
 
+/// Rows as the terminal will show them. A character of two columns is not cut at a row's end, and
+/// the cursor behind the last column begins a new row, as terminals do only with the next
+/// character.
 Screen LayOut(std::string_view prompt, std::string_view text, std::size_t cursor,
               std::size_t columns) {
   columns = std::max<std::size_t>(columns, 4);
@@ -281,6 +291,7 @@ Screen LayOut(std::string_view prompt, std::string_view text, std::size_t cursor
   return screen;
 }
 
+/// Spaces wait until the word behind them is whole; at a row's end they are dropped.
 void WordWrap::EndWord(std::size_t columns, std::string* out) {
   const std::size_t width = TextWidth(word_);
   if (column_ > 0 && column_ + spaces_.size() + width > columns) {

@@ -149,6 +149,8 @@ class CodeTally {
     return "Its weights mean something else: " + text + ".";
   }
 
+  // One factor for all groups is a scale; a range of them means that groups were scaled apart.
+  // Factors that bf16's rounding explains say nothing.
   [[nodiscard]] std::string ScaleSentence() const {
     const bool rounded = least_ >= 1 - kRoundedScale && most_ <= 1 + kRoundedScale;
     if (most_ == 0 || rounded) return "";
@@ -188,6 +190,9 @@ class ValueTally {
   }
 
  private:
+  // Tried from the simplest cause to the last resort: numbers that are not finite, rounding by
+  // another format, one constant added (the variance of the differences is nothing beside their
+  // mean), one factor (what least squares leave is nothing), rows moved, and else a distance.
   [[nodiscard]] std::string Sentence(bool same_format, const TensorLikeness& found) const {
     if (not_finite_ != not_finite_there_) {
       return fmt::format("{} of its numbers are not finite, {} of the other's.", not_finite_,
@@ -227,6 +232,7 @@ Result<void> ReadBoth(Rows& a, Rows& b, Tally* tally, TensorLikeness* found) {
   return {};
 }
 
+/// True where nothing needs decoding: equal bytes, read in the same way.
 bool SameBytes(const Tensor& a, const Tensor& b) {
   return a.format == b.format && a.scale == b.scale && a.places == b.places &&
          a.bytes.size() == b.bytes.size() &&

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Tensors point into mapped files, or into memory that was made for them; both live as long as the
+// checkpoint, so that a tensor replaced while others hold its bytes leaves no dangling pointer.
 #include "formats/checkpoint.hpp"
 
 #include <functional>
@@ -8,6 +10,7 @@
 
 namespace bittern::formats {
 
+/// Without biases a pack is ternary: code 0 stands for minus the scale.
 std::pair<float, float> TensorPlaces::ScaleAndBias(std::size_t i) const noexcept {
   const std::size_t bytes = scale_format == quant::WeightFormat::kF32 ? 4 : 2;
   const auto decode = quant::DequantizeRowFor(scale_format);
@@ -18,6 +21,7 @@ std::pair<float, float> TensorPlaces::ScaleAndBias(std::size_t i) const noexcept
   return {scale, bias};
 }
 
+/// A tensor that was made of parts counts them, not the memory in which they were joined.
 std::uint64_t Tensor::stored_bytes() const noexcept {
   if (places == nullptr) return bytes.size();
   std::uint64_t sum = places->scales.size() + places->biases.size();
@@ -57,6 +61,8 @@ void Checkpoint::Release(const Tensor& tensor) const noexcept {
   for (const auto& part : tensor.places->parts) Release(part);
 }
 
+/// Memory that is no file's stays: it cannot be read again. Pointers of different objects are
+/// compared by std::less_equal, which orders all of them.
 void Checkpoint::Release(std::span<const std::byte> bytes) const noexcept {
   const std::less_equal<const std::byte*> not_after;
   for (const MappedFile& file : files_) {

@@ -60,6 +60,8 @@ Result<void> Metadata::Add(std::string key, MetaValue value) {
   return {};
 }
 
+/// Notes that the key was read, for the list of keys that nothing asked for. Several threads may
+/// read, so the note is atomic.
 const MetaValue* Metadata::Find(std::string_view key) const {
   const auto found = index_.find(std::string(key));
   if (found == index_.end()) return nullptr;
@@ -74,6 +76,8 @@ bool Metadata::WasRead(std::string_view key) const {
   return std::atomic_ref(entries_[found->second].was_read).load(std::memory_order_relaxed);
 }
 
+/// Writers differ in whether a count is signed, so both are taken; a negative one is refused, not
+/// wrapped.
 Result<std::optional<std::uint64_t>> Metadata::GetUint(std::string_view key) const {
   const MetaValue* value = Find(key);
   if (value == nullptr) return std::nullopt;
@@ -88,6 +92,7 @@ Result<std::optional<std::uint64_t>> Metadata::GetUint(std::string_view key) con
   return static_cast<std::uint64_t>(*number);
 }
 
+/// A whole number is a number: some writers drop the point of 10000.0.
 Result<std::optional<double>> Metadata::GetFloat(std::string_view key) const {
   const MetaValue* value = Find(key);
   if (value == nullptr) return std::nullopt;

@@ -209,6 +209,8 @@ class CurlClient final : public HttpClient {
     return {};
   }
 
+  // The receiver hears nothing more; libcurl closes the connection, which still has bytes under
+  // way.
   void Cancel(HttpReceiver* receiver) override {
     const auto is_his = [&](const auto& exchange) { return exchange->receiver == receiver; };
     const auto found = std::ranges::find_if(exchanges_, is_his);
@@ -217,6 +219,8 @@ class CurlClient final : public HttpClient {
     exchanges_.erase(found);
   }
 
+  // Moves all transfers on, tells the receivers whose transfer has ended, and sleeps only where
+  // none has.
   Result<void> Wait(std::chrono::milliseconds time) override {
     int running = 0;
     CURLMcode code = Curl().multi_perform(multi_, &running);
@@ -228,6 +232,9 @@ class CurlClient final : public HttpClient {
   }
 
  private:
+  // HTTP and HTTPS alone, no name in an address, and a limit on every kind of waiting: to connect,
+  // for the next byte, in all. Redirects are the caller's: a token must not follow them to another
+  // host.
   bool SetUp(const HttpRequest& request, Exchange* exchange) const {
     CURL* easy = exchange->easy.get();
     if (!request.token.empty()) {

@@ -138,6 +138,8 @@ Result<void> ReadLongRope(const formats::Metadata& metadata, const KeyReader& ke
   return {};
 }
 
+/// Types by llama.cpp's names. Each reads the keys that its formula needs and no others, so that a
+/// key left over from another type does no harm.
 Result<RopeScaling> ReadRopeScaling(const formats::Metadata& metadata, const KeyReader& keys,
                                     const std::string& prefix, int context) {
   const auto type = BITTERN_TRY(metadata.GetString(prefix + "rope.scaling.type"));
@@ -209,6 +211,8 @@ Result<StreamScales> ReadStreamScales(const KeyReader& keys) {
   return scales;
 }
 
+/// Relations that the kernels rely on: queries share keys in whole groups, RoPE turns pairs, and no
+/// size of a row exceeds what was allowed for the hidden one.
 Result<void> CheckHeads(const ModelConfig& c) {
   const std::string prefix = c.architecture + ".";
   if (c.num_heads % c.num_kv_heads != 0) {
@@ -296,6 +300,7 @@ Result<void> ReadDelta(const formats::Metadata& metadata, const KeyReader& keys,
                             "found {2}",
                             c->architecture, c->num_layers, c->num_draft_layers));
   }
+  // All that is read below counts the layers that run.
   c->num_layers -= c->num_draft_layers;
   if (c->num_draft_layers > 0) {
     decisions->push_back({c->architecture + ".nextn_predict_layers",
@@ -361,6 +366,7 @@ Result<void> ReadOptionalWindows(const formats::Metadata& metadata, const KeyRea
   if (value != nullptr && value->type == formats::MetaType::kArray) {
     BITTERN_TRY(ReadWindows(metadata, keys, c));
   } else {
+    // Gemma's files say the pattern as a number: every such layer sees all positions.
     const int period = BITTERN_TRY(keys.OptionalInt("attention.sliding_window_pattern", kMaxLayers))
                            .value_or(c->traits->window_period);
     c->window = *window;
@@ -424,6 +430,8 @@ Result<std::vector<float>> ReadClamps(const formats::Metadata& metadata, const M
   return *std::move(clamps);
 }
 
+/// The chosen experts' neurons lie one behind the other, as one wide layer, so `intermediate_size`
+/// is their number. Limits are those of the kernels: whole blocks of columns, whole tiles of rows.
 Result<void> ReadExperts(const formats::Metadata& metadata, const KeyReader& keys,
                          Decisions* decisions, ModelConfig* c) {
   constexpr int kBlock = 128;  // of columns of down_proj, as the kernels take them
@@ -466,6 +474,9 @@ Result<void> ReadExperts(const formats::Metadata& metadata, const KeyReader& key
 
 }  // namespace
 
+/// The order is that of dependence: the architecture says what is read at all, layers and widths
+/// come before lists with an element for each layer, heads before what is a share of a head. The
+/// vocabulary comes last, from the embedding's own shape.
 Result<ModelConfig> ReadConfig(const formats::Checkpoint& checkpoint, Decisions* decisions) {
   const formats::Metadata& metadata = checkpoint.metadata();
   ModelConfig c;

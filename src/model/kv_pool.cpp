@@ -25,6 +25,9 @@ std::size_t RoundUp16(std::size_t n) { return (n + 15) / 16 * 16; }
 
 }  // namespace
 
+/// Sizes come from a file and from a flag, so every product is checked: a count of blocks beyond 32
+/// bits, which kernels index by, is refused as too much memory. On a rank, the heads and the delta
+/// state are those of this rank alone.
 Result<KvPool> KvPool::Create(const ModelConfig& config, int num_pages, KvType type) {
   if (num_pages < 1) {
     return Fail(ErrorCode::kInvalidArgument,
@@ -58,6 +61,8 @@ Result<KvPool> KvPool::Create(const ModelConfig& config, int num_pages, KvType t
     pool.key_scales_ = BITTERN_TRY(AlignedBuffer<float>::Create(blocks * page, what));
     pool.value_scales_ = BITTERN_TRY(AlignedBuffer<float>::Create(blocks * page, what));
   }
+  // Ranks repeat what rank 0 does to its pages: copies are noted, under a number that tells this
+  // pool from others of the process.
   if (config.heads_here != std::pair(0, 0)) {
     static std::atomic<std::uint64_t> pools = 0;
     pool.log_ = std::make_shared<PageLog>(PageLog{.id = ++pools});
@@ -74,6 +79,7 @@ std::size_t KvPool::page_bytes() const noexcept {
   return num_heads() * (key_bytes_ + value_bytes_ + scales);
 }
 
+/// Head by head, keys before values, scales last: the bytes of a page that is saved.
 template <class Visit>
 void KvPool::ForEachPart(std::uint32_t page, const Visit& take) const {
   const auto scale_bytes = static_cast<std::size_t>(kPagePositions) * sizeof(float);
@@ -102,6 +108,7 @@ void KvPool::RestorePage(std::uint32_t page, std::span<const std::byte> bytes) n
   });
 }
 
+/// The lowest free page, so that the pages of a short life stay at the front of the memory.
 std::uint32_t KvPool::Take() noexcept {
   std::ranges::pop_heap(free_, std::greater<>());
   const std::uint32_t page = free_.back();
@@ -116,6 +123,8 @@ void KvPool::Release(std::uint32_t page) noexcept {
   std::ranges::push_heap(free_, std::greater<>());
 }
 
+/// Keys lie in groups of 16 positions, so whole groups are copied; behind `positions` they hold
+/// what nothing reads before it is written.
 void KvPool::Copy(std::uint32_t from, std::uint32_t to, int positions) noexcept {
   if (log_ != nullptr) log_->copies.push_back({from, to, positions});
   const auto page = static_cast<std::size_t>(kPagePositions);
@@ -149,6 +158,7 @@ KvSequence::KvSequence(KvSequence&& other) noexcept
       kept_(std::exchange(other.kept_, {})),
       length_(std::exchange(other.length_, 0)) {}
 
+/// A swap: what this sequence held is released as `other` ends.
 KvSequence& KvSequence::operator=(KvSequence&& other) noexcept {
   std::swap(pool_, other.pool_);
   std::swap(pages_, other.pages_);
@@ -177,6 +187,8 @@ void KvSequence::UseState(std::shared_ptr<RecurrentState> state) noexcept {
   state_ = std::move(state);
 }
 
+/// A page that is written into must be this sequence's own. Only the last one can be partly filled,
+/// so at most one copy is needed beside the pages that are new.
 int KvSequence::PagesNeeded(int count) const noexcept {
   if (count <= 0) return 0;
   const int more = std::max(0, PagesFor(length_ + count) - static_cast<int>(pages_.size()));
@@ -186,6 +198,8 @@ int KvSequence::PagesNeeded(int count) const noexcept {
   return more + (copies ? 1 : 0);
 }
 
+/// Nothing changes before it is known that all of it can be done. The copy comes first: it takes a
+/// page that PagesNeeded has counted.
 bool KvSequence::Reserve(int count) {
   if (PagesNeeded(count) > pool_->free_pages()) return false;
   if (count <= 0) return true;
@@ -222,6 +236,8 @@ void KvSequence::Truncate(int length) noexcept {
   if (length == 0) state_ = {};
 }
 
+/// A state cannot forget a token, so the sequence goes back to a copy made earlier, and its pages
+/// with it: both must have read the same tokens.
 void KvSequence::ReturnTo(int length) noexcept {
   const KeptState* state = KeptBefore(length);
   ReleaseFrom(state == nullptr ? 0 : state->position);
@@ -233,6 +249,7 @@ void KvSequence::ReturnTo(int length) noexcept {
   }
 }
 
+/// Reserved pages behind `length` go as well.
 void KvSequence::ReleaseFrom(int length) noexcept {
   length_ = length;
   while (static_cast<int>(pages_.size()) > PagesFor(length)) {
@@ -242,6 +259,7 @@ void KvSequence::ReleaseFrom(int length) noexcept {
   }
 }
 
+/// `kept_` is sorted by position: states are kept as a sequence grows, and dropped as it shrinks.
 const KeptState* KvSequence::KeptBefore(int length) const noexcept {
   const auto after = std::ranges::upper_bound(kept_, length, {}, &KeptState::position);
   return after == kept_.begin() ? nullptr : &*std::prev(after);
@@ -256,6 +274,7 @@ bool KvSequence::KeepState() {
   return true;
 }
 
+/// The oldest go first: drafts and edits of a prompt go back to positions near the end.
 void KvSequence::LimitKept(std::size_t most) {
   if (kept_.size() <= most) return;
   kept_.erase(kept_.begin(), kept_.end() - static_cast<std::ptrdiff_t>(most));
@@ -272,6 +291,9 @@ void KvSequence::BeginWith(const KeptState& state) {
   kept_ = {state};
 }
 
+/// A fork at the end takes a copy of the state as it is; an earlier one takes the kept state before
+/// it, and begins there. Kept states are never changed, so they are shared. Without memory for a
+/// state the fork is empty: it reads its tokens again and gives the same bits.
 KvSequence KvSequence::Fork(int length) const {
   KvSequence fork(pool_);
   fork.length_ = std::clamp(length, 0, length_);

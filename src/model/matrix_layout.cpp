@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// One place that knows how large a tile of each layout is, where it lies and how it is packed; the
+// layouts themselves are written down in quant/layouts.
 #include "model/matrix_layout.hpp"
 
 #include <fmt/format.h>
@@ -47,6 +49,8 @@ std::size_t TileRows(MatrixLayout layout) noexcept {
   return IsLut(layout) ? quant::kLutRows : quant::kTileRows;
 }
 
+/// A panel of columns has a line for each of its columns, padding included; everything else is as
+/// dense as two bits a weight, or as its tables' indices.
 std::size_t TileBytes(MatrixLayout layout, std::size_t cols) noexcept {
   if (IsLut(layout)) return quant::LutTileBytes(LutKindOf(layout), cols);
   if (layout == MatrixLayout::kColumns) {
@@ -56,12 +60,15 @@ std::size_t TileBytes(MatrixLayout layout, std::size_t cols) noexcept {
   return quant::TileBytes(cols);  // rows are as large as a tile of them
 }
 
+/// Panels lie interleaved: one column of all panels, then the next column, so that a thread which
+/// skips a zero skips one piece of memory. Other tiles lie one behind the other.
 TilePlace PlaceOfTile(MatrixLayout layout, std::size_t cols, std::size_t num_tiles,
                       std::size_t tile) noexcept {
   if (layout != MatrixLayout::kColumns) return {tile * TileBytes(layout, cols), 0};
   return {tile * quant::kPanelLineBytes, num_tiles * quant::kPanelLineBytes};
 }
 
+/// A panel is made of packed rows, 16 at a time.
 void PackTile(MatrixLayout layout, const std::uint8_t* codes, std::size_t num_rows,
               std::size_t cols, std::uint8_t* tile, std::size_t column_bytes) {
   if (IsLut(layout)) return quant::PackLutTile(LutKindOf(layout), codes, num_rows, cols, tile);
@@ -77,6 +84,7 @@ void PackTile(MatrixLayout layout, const std::uint8_t* codes, std::size_t num_ro
   quant::PackPanel(rows.data(), num_rows, quant::BlocksOfCols(cols), tile, column_bytes);
 }
 
+/// I2_S has two bits a weight with the same meaning, so loading moves bytes and decodes nothing.
 void PackI2sTile(MatrixLayout layout, const std::byte* rows, std::size_t num_rows,
                  std::size_t num_blocks, std::uint8_t* tile, std::size_t column_bytes) noexcept {
   const std::size_t row_bytes = num_blocks * quant::kI2sBlockBytes;

@@ -9,6 +9,8 @@
 namespace bittern::model {
 namespace {
 
+/// Everything about a segment that changes numbers. Page numbers, not pages: each rank has the keys
+/// and values of its own heads under the same numbers.
 void PackSegment(const Segment& segment, PackedWriter* out) {
   out->List(segment.sequence->pages());
   out->Value(segment.sequence->length());
@@ -25,6 +27,7 @@ void PackSegment(const Segment& segment, PackedWriter* out) {
 
 }  // namespace
 
+/// Followers free their part of the model. Where a rank is gone, nobody listens.
 RankLeader::~RankLeader() {
   if (ranks_.lost()) return;
   PackedWriter out;
@@ -34,6 +37,7 @@ RankLeader::~RankLeader() {
   static_cast<void>(BytesOfFirst(ranks_, out.bytes()));
 }
 
+/// A pool's log ends with it, which is how its end is noticed here without a call from the pool.
 std::vector<std::uint64_t> RankLeader::TakeDropped() {
   std::vector<std::uint64_t> dropped;
   std::erase_if(pools_, [&](const KnownPool& pool) {
@@ -44,6 +48,10 @@ std::vector<std::uint64_t> RankLeader::TakeDropped() {
   return dropped;
 }
 
+/// The order of Value and List here is the order in which RankFollower::Run reads. Changes of pages
+/// and states since the last pass travel with the next one, before its segments, so that followers
+/// make them in the order in which rank 0 did. The lock is held until the pass has ended: two
+/// models take turns.
 std::unique_lock<std::mutex> RankLeader::Begin(std::span<const Segment> segments,
                                                const PassFacts& facts) {
   std::unique_lock lock(ranks_.turn());

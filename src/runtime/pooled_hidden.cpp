@@ -22,6 +22,7 @@ std::string_view PoolingName(Pooling pooling) noexcept {
   return "last";
 }
 
+/// The numbers are llama.cpp's enum; 4, a rank, needs a head that these models do not have.
 Result<std::optional<Pooling>> PoolingOf(const formats::Metadata& metadata,
                                          std::string_view architecture) {
   const std::string key = fmt::format("{}.pooling_type", architecture);
@@ -69,6 +70,7 @@ Result<std::vector<tokenizer::TokenId>> EncodeForVector(std::string_view text,
   return ids;
 }
 
+/// Sums are double and in the order of tokens, which chunks of a prompt do not change.
 void PooledHidden::Add(std::span<const float> row) {
   if (pooling_ == Pooling::kFirst && count_ > 0) return;
   ++count_;
@@ -83,6 +85,7 @@ void PooledHidden::Reset() {
   count_ = 0;
 }
 
+/// A vector of zeros has no direction and stays as it is.
 std::vector<float> PooledHidden::Finish(bool normalize) const {
   const double divisor = pooling_ == Pooling::kMean && count_ > 0 ? static_cast<double>(count_) : 1;
   double squares = 0;

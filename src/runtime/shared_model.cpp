@@ -173,6 +173,7 @@ class Follower {
     Decisions decisions;
     return model::Model::Load(std::move(checkpoint), pool, &decisions, options);
   }
+  // Rank 0 has a second to say in its own words why all of them end.
   void EndSoon(const Error& error, int exit_code) {
     std::this_thread::sleep_for(std::chrono::seconds(1));
     ranks_.EndAll(MessageAndHint(error), exit_code);
@@ -186,6 +187,9 @@ class Follower {
 
 }  // namespace
 
+/// Three rendezvous: what to load, a sample of the file before any of it is trusted, the
+/// configuration behind it. Where rank 0 gives up between them, the others would wait for ever;
+/// MarkLost lets the next call end them.
 Result<model::Model> LoadShared(formats::Checkpoint checkpoint,
                                 const std::vector<std::string>& overrides, ThreadPool& pool,
                                 Decisions* decisions, const model::LoadOptions& options) {

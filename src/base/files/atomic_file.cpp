@@ -57,6 +57,8 @@ AtomicFile::~AtomicFile() {
   if (!temporary_.empty()) std::filesystem::remove(temporary_, ignored);
 }
 
+/// Devices and folders are refused before anything is made: replacing /dev/null by a file is never
+/// what was meant.
 Result<AtomicFile> AtomicFile::Create(const std::filesystem::path& path) {
   std::error_code ignored;
   const auto type = std::filesystem::status(path, ignored).type();
@@ -118,6 +120,8 @@ Result<void> AtomicFile::Sync() {
   return {};
 }
 
+/// First the bytes are on the disk, then the name: a crash in between leaves the old file whole.
+/// The folder is synced last, so that the new name survives one too.
 Result<void> AtomicFile::Commit() {
   BITTERN_TRY(Sync());
   if (os::Close(std::exchange(fd_, -1)) != 0) {
@@ -147,6 +151,7 @@ AtomicFolder::~AtomicFolder() {
   if (!temporary_.empty()) std::filesystem::remove_all(temporary_, ignored);
 }
 
+/// An empty folder may be there already, as made by a user; Commit moves onto it.
 Result<AtomicFolder> AtomicFolder::Create(const std::filesystem::path& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);

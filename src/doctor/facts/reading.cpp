@@ -96,6 +96,7 @@ Result<Checkpoint> OpenReading(const Opener& open, const std::vector<Edit>& edit
   return checkpoint;
 }
 
+/// A new architecture also renames the keys that begin with the old one, which Override does.
 Edit SetKey(std::string key, std::string type, std::string value) {
   return [=](Checkpoint* checkpoint) -> Result<void> {
     formats::Metadata& metadata = checkpoint->metadata();
@@ -142,6 +143,7 @@ Edit ExchangeTensors(std::string a, std::string b) {
   };
 }
 
+/// A table of 256 bytes maps four codes at once. The scale behind the codes stays.
 Edit MapCodes(std::array<std::uint8_t, 4> map, Chosen chosen) {
   return [=](Checkpoint* checkpoint) -> Result<void> {
     std::array<std::byte, 256> table;
@@ -175,6 +177,8 @@ std::optional<float> ScaleOf(const Tensor& tensor) {
   return scale * tensor.scale;
 }
 
+/// All scales are read before the first is written: a change may depend on all of them, as an
+/// exchange of neighbours does.
 Edit ChangeScales(
     std::function<std::optional<float>(std::size_t index, const std::vector<float>& scales)>
         scale) {
@@ -231,6 +235,8 @@ Edit ChangeNorms(std::function<float(float)> change, Chosen chosen) {
   };
 }
 
+/// Turns the shape, and with `transpose` the numbers as well: converters do the one without the
+/// other.
 Edit TurnMatrix(std::string name, bool transpose) {
   return [=](Checkpoint* checkpoint) -> Result<void> {
     Draft draft(*checkpoint);

@@ -87,6 +87,8 @@ std::optional<std::vector<std::byte>> MakeQ4_1(std::span<const std::byte> words,
 }
 
 /// Blocks of Q2_0 or PQ2_0, which are groups of 64 or 128 columns.
+/// A negative scale turns the codes around: (code - 1) * -s is (1 - code) * s. The first block that
+/// is not ternary ends the work and is named by its place.
 Result<std::vector<std::byte>> MakeTernary(std::span<const std::byte> words,
                                            const TensorPlaces& places, std::size_t per_row) {
   const std::size_t group = places.group_cols, block_bytes = 2 + group / 4;
@@ -114,6 +116,7 @@ Result<std::vector<std::byte>> MakeTernary(std::span<const std::byte> words,
   return blocks;
 }
 
+/// MLX's formula, code * scale + bias, with one rounding each.
 std::vector<std::byte> ToFloats(std::span<const std::byte> words, unsigned bits,
                                 const TensorPlaces& places) {
   std::vector<float> values(words.size() * 8 / bits);
@@ -137,6 +140,9 @@ MlxSides::MlxSides(std::span<const SafetensorsEntry> entries, const HfConfig& co
   }
 }
 
+/// A weight W.weight of 32-bit words has W.scales and W.biases by group, or W.row_alpha, one scale
+/// a row of weights whose bias is minus that. Modules may have packs of their own ("quantization"
+/// in config.json); the number of columns follows from the bits of a code.
 Result<unsigned> MlxSides::FindSides(const SafetensorsEntry& entry, TensorPlaces* places,
                                      Tensor* tensor) const {
   if (config_.mlx.bits == 0) {
@@ -192,6 +198,7 @@ Result<void> MlxSides::SetMatrix(const SafetensorsEntry& entry, TensorPlaces* pl
   return {};
 }
 
+/// Into the blocks of GGUF that hold the same numbers exactly; where there are none, into floats.
 Result<std::vector<std::byte>> MlxSides::MakeBlocks(const SafetensorsEntry& entry,
                                                     Tensor* tensor) const {
   TensorPlaces places;

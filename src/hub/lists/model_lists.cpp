@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Each list twice, as JSON for programs and as columns for people, from the same rows. Names come
+// from folders of the cache, so they are made printable.
 #include "hub/lists/model_lists.hpp"
 
 #include <fmt/format.h>

@@ -8,6 +8,9 @@ namespace {
 
 constexpr size_t kRows = 16, kLine = 64;
 
+/// A byte of a line has two codes of one row, four columns apart. Codes are 0..15 for the odd steps
+/// -15..15, hence 2 * sum - 15 * (sum of the vector). The vector has two digits of 8 bits; the
+/// higher one counts 256.
 void ScanTile(const ScanArgs& a, size_t t) {
   int32_t high[kRows] = {}, low[kRows] = {};
   const uint8_t* line = a.tiles + t * a.cols * 8;
@@ -32,6 +35,7 @@ void Scan(const ScanArgs* args) {
   for (size_t t = 0; t < args->num_tiles; ++t) ScanTile(*args, t);
 }
 
+/// The fifth bit of each code: it moves an estimate by one step up or down.
 void ScanBitTile(const BitScanArgs& a, size_t t) {
   int32_t sums[kRows] = {};
   const uint8_t* line = a.tiles + t * a.cols * 2;
@@ -50,6 +54,8 @@ void ScanBits(const BitScanArgs* args) {
   for (size_t i = 0; i < args->count; ++i) ScanBitTile(*args, args->live[i]);
 }
 
+/// Four bits and the fifth together, as exact integers, for several vectors whose columns lie in
+/// fours.
 void ScanFiveTile(const FiveScanArgs& a, size_t t) {
   int32_t* sums = a.sums + t * a.num_vectors * kRows;
   for (size_t i = 0; i < a.num_vectors * kRows; ++i) sums[i] = 0;

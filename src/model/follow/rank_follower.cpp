@@ -54,6 +54,7 @@ struct OwnedSegment {
 
 }  // namespace
 
+/// The first pass with a pool makes it here, of the same number of pages.
 Result<RankFollower::Followed*> RankFollower::PoolOf(std::uint64_t id, int num_pages, KvType type) {
   auto at = pools_.find(id);
   if (at == pools_.end()) {
@@ -64,6 +65,7 @@ Result<RankFollower::Followed*> RankFollower::PoolOf(std::uint64_t id, int num_p
   return &at->second;
 }
 
+/// PageLog::StateChange: to 0 is an end, from 0 is a beginning, both numbers are a copy.
 Result<void> RankFollower::ChangeStates(std::span<const PageLog::StateChange> changes,
                                         Followed* followed) {
   auto& states = followed->states;
@@ -81,6 +83,8 @@ Result<void> RankFollower::ChangeStates(std::span<const PageLog::StateChange> ch
   return {};
 }
 
+/// Memory of a pass grows with the largest pass so far and never shrinks; the team is as large as
+/// rank 0's.
 Result<void> RankFollower::GrowState(const PassFacts& facts) {
   PassFacts& sizes = sizes_;
   if (!threads_ || threads_->size() != facts.num_threads) {
@@ -104,6 +108,8 @@ Result<void> RankFollower::GrowState(const PassFacts& facts) {
   return {};
 }
 
+/// Reads as RankLeader::Begin has written, does what happened to pages and states, and makes the
+/// pass. Its result is not used: rank 0 collects logits and failures within the pass.
 Result<void> RankFollower::Run(PackedReader pass) {
   for (const std::uint64_t id : pass.List<std::uint64_t>()) pools_.erase(id);
   const auto id = pass.Value<std::uint64_t>();

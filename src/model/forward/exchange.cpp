@@ -23,6 +23,10 @@ void ForRuns(std::span<const Range> parts, std::size_t rank, std::size_t repeats
   for (std::size_t k = 0; k < repeats; ++k) copy(k * size, k * all + parts[rank].begin, size);
 }
 
+/// `mine` holds this rank's part of each token's row, repeats * SizeOf(own part) floats side by
+/// side. All ranks' parts arrive one rank behind the other and are spread over `whole`, where part
+/// r of repeat k begins at k * (size of all parts) + parts[r].begin. A rank's own part travels too:
+/// one path for all of them.
 void GatherRows(const Context& context, FloatRows mine, FloatRows whole,
                 std::span<const Range> parts, std::size_t repeats, RankStep step) {
   const RankShares& shares = context.weights.shares;
@@ -114,6 +118,8 @@ PackedWriter PackCandidates(const Context& context, std::span<const HeadRow> wan
   return out;
 }
 
+/// Ranks hold rows of the vocabulary in ascending order. Joined rank by rank, candidates stand in
+/// the order in which one process finds them. A row that is broken on any rank is broken.
 void UnpackCandidates(std::span<const HeadRow> wanted, std::span<const std::byte> bytes,
                       int num_ranks) {
   std::vector<bool> broken(wanted.size());
@@ -157,6 +163,8 @@ FloatRows PartHere(const Context& context, FloatRows whole, const RankCut& cut) 
   return {whole.data + cut.Of(shares.rank()).begin, whole.stride};
 }
 
+/// The barrier before it ends all writes to `mine`, the one behind it lets all threads read
+/// `whole`.
 void Exchange(const Context& context, RankStep step, FloatRows mine, FloatRows whole,
               std::span<const Range> parts, std::size_t repeats) {
   if (!context.weights.shares.shared()) return;
@@ -174,6 +182,8 @@ void ExchangeDelta(const Context& context, FloatRows whole) {
   Exchange(context, RankStep::kHeads, whole, whole, shares.delta_rows.parts(), ValueRuns(context));
 }
 
+/// Without a tracer these values stay where they are made: each rank needs its own heads and
+/// neurons only. A tracer of rank 0 wants rows as one process has them.
 void ExchangeForTracer(const Context& context, const LayerWeights* layer, TracePoint point) {
   if (!context.weights.shares.shared()) return;
   const ForwardState::Impl& state = context.state;
@@ -195,6 +205,8 @@ void ExchangeForTracer(const Context& context, const LayerWeights* layer, TraceP
   }
 }
 
+/// All ranks must stop at the same row, or the next exchange would wait for ever. The earliest
+/// failure of any rank is the one that one process would have met.
 void ExchangeFailures(const Context& context) {
   const RankShares& shares = context.weights.shares;
   if (!shares.shared()) return;
@@ -215,6 +227,7 @@ void ExchangeFailures(const Context& context) {
   });
 }
 
+/// Rank 0 alone chooses tokens, so logits go there and nowhere else.
 void CollectLogits(const Context& context, std::span<const HeadRow> wanted, const float* mine) {
   const RankShares& shares = context.weights.shares;
   context.team.BarrierThen([&] {

@@ -52,6 +52,7 @@ std::size_t PaddedCols(int cols) {
   return quant::BlocksOfCols(static_cast<std::size_t>(cols)) * quant::kTileBlock;
 }
 
+/// Digits of 16-bit activations are rows of their own, so a token counts twice in a panel.
 Shapes ShapesOf(const Model& model, std::size_t tokens, std::size_t positions,
                 std::size_t threads) {
   const ModelConfig& c = model.config();
@@ -91,6 +92,8 @@ std::size_t MadeTiles(const Shapes& shapes) {
   return std::min(kMostMadeTiles, share);
 }
 
+/// Tokens of a batch that have chosen one expert lie apart; a thread brings them together here, as
+/// many as tables take at a time.
 Result<GatheredTokens> CreateGathered(const Shapes& shapes) {
   const std::string what = "the tokens of an expert";
   constexpr std::size_t kTokens = kernels::kVlutTokens;
@@ -104,6 +107,8 @@ Result<GatheredTokens> CreateGathered(const Shapes& shapes) {
   return g;
 }
 
+/// A thread's own memory: tables, decoded tiles, sums, scores. Parts that this model or this size
+/// of batch cannot reach stay empty.
 Result<ThreadScratch> CreateScratch(const ModelConfig& c, const Shapes& shapes,
                                     std::size_t widest_output, const Weights& weights) {
   const std::string what = "a thread's scratch memory";

@@ -84,6 +84,9 @@ Result<std::vector<std::uint32_t>> OrderOf(const formats::Checkpoint& file,
   return formats::RowPermutation(order, formats::RowOrder::kHalves, tensor.rows(), head_dim);
 }
 
+/// Codes and scales are hashed apart: codes as one byte a weight, scales as runs over the weights
+/// that are not zero, since a zero has the same value by any scale. So files that store the same
+/// numbers in blocks of another size, or rows in another order, have one hash.
 Result<std::string> HashTernary(const formats::Checkpoint& file, const formats::Tensor& tensor,
                                 const formats::TernarySource& source, const GoOn& go_on) {
   const auto order = BITTERN_TRY(OrderOf(file, tensor));
@@ -139,6 +142,8 @@ std::string HashRotation(const HadamardRotation& rotation) {
 
 }  // namespace
 
+/// Everything of a configuration that changes a logit, in one fixed order. What is new is appended
+/// where it is in use, so that older models keep their hash.
 std::string ConfigText(const Model& model) {
   const ModelConfig& c = model.config();
   const DeltaShape& d = c.delta;
@@ -275,6 +280,7 @@ Result<std::string> RunTask(const Task& task, const GoOn& go_on) {
   }
 }
 
+/// Threads take the next task as they become free; the texts are joined in the order of tasks.
 Result<Fingerprint> Compute(const Model& model, ThreadPool& pool, const GoOn& go_on) {
   const TaskList list = BITTERN_TRY(TaskList::Create(model));
   const std::vector<Task>& tasks = list.tasks();

@@ -34,6 +34,8 @@ tl::unexpected<Error> Wrong(ErrorCode code, std::string_view name, std::string_v
   return Fail(code, fmt::format("metadata key {}{}: {}", kRotationKeys, name, what));
 }
 
+/// Keys in the order in which they depend on each other: the version says which head there is, the
+/// network says which matrices and widths, the widths say how many signs.
 class RotationReader {
  public:
   RotationReader(const formats::Checkpoint& checkpoint, const ModelConfig& config)

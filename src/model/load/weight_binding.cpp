@@ -41,6 +41,8 @@ constexpr struct {
 
 }  // namespace
 
+/// Sums stay in 64 bits until the end: a configuration was checked, but its products are formed
+/// here.
 std::size_t SizeOf(const ModelConfig& c, formats::TensorSize size) noexcept {
   const auto value = [&]() -> std::int64_t {
     switch (size) {
@@ -84,11 +86,15 @@ std::size_t SizeOf(const ModelConfig& c, formats::TensorSize size) noexcept {
   return static_cast<std::size_t>(value());
 }
 
+/// Three questions: does the architecture have it, does this kind of layer, and has the file the
+/// norms of BitNet's embedding models, which its keys alone do not tell.
 bool HasTensor(const ModelConfig& c, const formats::TensorSpec& spec, int layer) noexcept {
   if (spec.presence == formats::TensorPresence::kInputNorms && !c.input_norms) return false;
   return spec.IsOf(*c.traits) && (!spec.of_layer() || spec.IsOfLayer(c.IsDelta(layer)));
 }
 
+/// The count of layers is the key that converters get wrong most often. So a layer that lacks its
+/// first tensors is named together with that key, not by the tensor alone.
 Result<void> CheckLayerIsThere(const formats::Checkpoint& checkpoint, const ModelConfig& c,
                                int layer) {
   const auto has = [&](const std::string& name) { return checkpoint.Find(name) != nullptr; };
@@ -112,6 +118,7 @@ Result<void> CheckLayerIsThere(const formats::Checkpoint& checkpoint, const Mode
 Result<std::vector<float>> BindNorm(TensorBinder& binder, const ModelConfig& c, TensorId id,
                                     int layer) {
   const std::string name = TensorName(id, layer);
+  // A norm's product with a normed value must stay finite; no trained model comes near.
   constexpr float kMost = 0x1p100f;
   auto weights = BITTERN_TRY(binder.Vector(name, SizeOf(c, formats::SpecOf(id).cols)));
   const auto large = std::ranges::find_if(weights, [](float w) { return std::fabs(w) > kMost; });
@@ -121,6 +128,9 @@ Result<std::vector<float>> BindNorm(TensorBinder& binder, const ModelConfig& c, 
                           TensorPrefix(name), large - weights.begin(), *large, kMost));
 }
 
+/// The scale of the tensor, where it lies in one of its own, counts as used: what no binding has
+/// asked for is told as unknown at the end. Experts are stacked behind each other in a third
+/// dimension, which Matrix has joined with the rows.
 Result<const formats::Tensor*> BindTernary(TensorBinder& binder, const ModelConfig& c, TensorId id,
                                            int layer) {
   const formats::TensorSpec& spec = formats::SpecOf(id);
@@ -136,6 +146,8 @@ Result<const formats::Tensor*> BindTernary(TensorBinder& binder, const ModelConf
                           experts, rows / experts, tensor->shape[2], tensor->shape[1]));
 }
 
+/// Small matrices that are read as floats at every token (routers, gates of delta layers) are
+/// widened once.
 Result<std::vector<float>> BindFloats(TensorBinder& binder, const ModelConfig& c, TensorId id,
                                       int layer) {
   const formats::TensorSpec& spec = formats::SpecOf(id);
@@ -166,16 +178,20 @@ Result<void> BindNorms(TensorBinder& binder, const ModelConfig& c, int layer,
     weights->*norm = BITTERN_TRY(BindNorm(binder, c, id, layer));
   }
   if (!HasTensor(c, formats::SpecOf(TensorId::kPostNorm), layer)) return {};
+  // qwen35 calls the norm before its feed-forward part `post_attention_norm`; Gemma calls so the
+  // one behind the attention's output.
   auto& norm = c.traits->post_norms ? weights->attn_post_norm : weights->ffn_norm;
   norm = BITTERN_TRY(BindNorm(binder, c, TensorId::kPostNorm, layer));
   return {};
 }
 
+/// A file without a head uses the embedding for it, whatever its keys say.
 TensorId HeadTensor(const formats::Checkpoint& checkpoint) {
   return checkpoint.Find(TensorName(TensorId::kOutput)) == nullptr ? TensorId::kTokenEmbd
                                                                    : TensorId::kOutput;
 }
 
+/// Rows are read where they lie in the file, one for each token; nothing is copied.
 Result<DenseMatrix> BindDense(TensorBinder& binder, TensorId id, const ModelConfig& c) {
   const std::string name = TensorName(id);
   const formats::TensorSpec& spec = formats::SpecOf(id);

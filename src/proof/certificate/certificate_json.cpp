@@ -66,6 +66,7 @@ Result<std::vector<std::string>> StringsOf(const Json* value, std::string_view w
   return strings;
 }
 
+/// Reads what OperationsJson writes. `num_layers` is the file's own word, which was bounded before.
 Result<std::vector<std::string>> OperationsOf(const Json* json, int num_layers) {
   const Json* layers = json == nullptr ? nullptr : json->Find("layers");
   if (layers == nullptr || layers->AsArray() == nullptr ||
@@ -98,6 +99,8 @@ Result<PromptCertificate> PromptOf(const Json& json, int num_layers) {
   return prompt;
 }
 
+/// The line inside says which model and which prompts; the rest is what `certify` compares to name
+/// the first operation that differs.
 Result<Certificate> FullCertificateOf(std::string_view text) {
   const Json json = BITTERN_TRY(Json::Parse(text, {.max_bytes = std::size_t{64} << 20}));
   const std::string line = BITTERN_TRY(StringOf(json.Find("line"), "line"));

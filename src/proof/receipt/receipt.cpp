@@ -21,6 +21,7 @@ using request::ParseBody;
 using request::ReadConstraintJson;
 using request::WrongField;
 
+/// The members in the order in which they are hashed.
 Json ReceiptBody(const Receipt& receipt) {
   return {{"bittern_receipt", 1},
           {"model", receipt.model},
@@ -59,6 +60,8 @@ Result<void> RefuseMissing(const Json& given, const Json& whole, std::string_vie
   return {};
 }
 
+/// Reads the members, writes them again in their order and compares hashes: spaces, the order of
+/// members and how a number was spelt make no difference, everything else does.
 Result<ReadReceipt> ReadOne(const Json& json, const tokenizer::Tokenizer& tokenizer) {
   auto fields = BITTERN_TRY(FieldReader::Open(json));
   ReadReceipt read;
@@ -106,6 +109,9 @@ std::string ArithmeticName(model::KvType type) {
                      request::ChoiceNameOf(request::kKvTypes, type));
 }
 
+/// Link i is over tokens 0..i and their log-probabilities, bit for bit, so `verify` can name the
+/// first token that differs. Eight digits each: a chain is to find a place, the receipt's hash is
+/// to trust.
 std::string ChainOf(const std::vector<runtime::TokenLogprobs>& tokens) {
   std::string chain;
   Hash128 hash;

@@ -15,6 +15,8 @@ using Floats = std::span<const float>;
 
 constexpr std::size_t kRows = 16;  // of a tile of the screen
 
+/// Every way to look for the largest logits over one coarse copy of a head: several vectors at
+/// once, one, by bits, by five bits, by pairs.
 void RunScan(const kernels::ScreenOps& ops, const std::vector<std::int8_t>& codes, std::size_t cols,
              Random* random, KernelResults* results) {
   const std::size_t tiles = codes.size() / (kRows * cols);
@@ -104,6 +106,8 @@ void RunAttention(const FloatOps& ops, kernels::KvElement element, Random* rando
   }
 }
 
+/// Rows of the head in the three types that files have. bfloat16 is the upper half of a float, cut
+/// off.
 void RunDots(const FloatOps& ops, std::size_t n, Random* random, KernelResults* results) {
   constexpr std::size_t kNumRows = 9;
   const auto rows = RandomFloats(kNumRows * n, random), x = RandomFloats(n, random);
@@ -169,6 +173,7 @@ void RunRecurrent(const FloatOps& ops, Random* random, KernelResults* results) {
   results->Add("delta_rule", Floats(state));
 }
 
+/// Two blocks of a rotation, and back.
 void RunHadamard(const FloatOps& ops, Random* random, KernelResults* results) {
   constexpr std::size_t kBlock = 512, kSize = 2 * kBlock;
   const auto x = RandomFloats(kSize, random), weights = RandomFloats(kSize, random);
@@ -179,6 +184,8 @@ void RunHadamard(const FloatOps& ops, Random* random, KernelResults* results) {
   results->Add("hadamard_inverse", Floats(out));
 }
 
+/// Operations on one row. Lengths that are no multiple of a vector's width take the kernels through
+/// their ends.
 void RunVectors(const FloatOps& ops, std::size_t n, Random* random, KernelResults* results) {
   const auto x = RandomFloats(n, random), y = RandomFloats(n, random);
   std::vector<float> out(n);
@@ -234,6 +241,7 @@ void RunVectors(const FloatOps& ops, std::size_t n, Random* random, KernelResult
 
 }  // namespace
 
+/// The scans of some tiles, then the choice of rows whose logits must be computed in full.
 void RunScreen(const kernels::ScreenOps& ops, KernelResults* results) {
   Random random(5);
   constexpr std::size_t kScreenCols = 2560, kTiles = 3;
@@ -249,6 +257,7 @@ void RunScreen(const kernels::ScreenOps& ops, KernelResults* results) {
   results->Add("survivors", std::span<const std::uint32_t>(ids));
 }
 
+/// 2, 16 and 34 go through the ends of vectors; 2560 and 6912 are BitNet 2B-4T's.
 void RunFloat32(const FloatOps& ops, KernelResults* results) {
   Random random(6);
   for (const std::size_t n : {2u, 16u, 34u, 2560u, 6912u}) {

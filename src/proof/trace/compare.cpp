@@ -65,6 +65,8 @@ class Comparer {
   double floor_ = FloorOf(a_, b_);
 };
 
+/// The same bits have one hash. Whole values are subtracted; of traces that kept sketches alone,
+/// the mean of the squared differences stands for the squared distance (trace.hpp).
 double Comparer::Apart(std::size_t step, std::size_t position) const {
   const TraceStep &a = a_.at(step, position), &b = b_.at(step, position);
   if (!a.hash.empty() && a.hash == b.hash) return 0;
@@ -83,6 +85,7 @@ double Comparer::Apart(std::size_t step, std::size_t position) const {
   return std::sqrt(squares);
 }
 
+/// Infinite where one side is not a number, so that it exceeds every tolerance.
 double Comparer::Relative(int layer, Operation operation, std::size_t position) const {
   const std::size_t step = StepOf(layer, operation, a_.num_layers);
   if (!Both(step, position)) return 0;
@@ -91,6 +94,9 @@ double Comparer::Relative(int layer, Operation operation, std::size_t position) 
   return apart == 0 ? 0 : apart / std::max(norm, 1e-30);
 }
 
+/// A matrix reads quantised values, but another program may have none, and rounding hides small
+/// differences of the floats behind them: both count. Attention at position p has read all
+/// positions up to p.
 double Comparer::InputsOf(int layer, Operation operation, std::size_t p) const {
   const auto of = [&](Operation input) { return Relative(layer, input, p); };
   switch (operation) {
@@ -143,6 +149,8 @@ double Comparer::InputsOf(int layer, Operation operation, std::size_t p) const {
   return 0;
 }
 
+/// A rounding of its own, and what the inputs' difference may grow to. The factors stand in
+/// docs/trace.md.
 double Comparer::Tolerance(int layer, Operation operation, std::size_t p) const {
   const double inputs = InputsOf(layer, operation, p);
   const double carried = std::max(inputs, floor_);
@@ -233,6 +241,8 @@ void Comparer::Say(TraceComparison* found) const {
   }
 }
 
+/// Steps in the order of the pass: the first that exceeds its tolerance is the fault, and those
+/// after it carry it on. Without a fault, the first that differs at all is told.
 Result<TraceComparison> Comparer::Run() {
   if (a_.tokens != b_.tokens || a_.num_layers != b_.num_layers) {
     return Fail(
