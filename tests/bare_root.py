@@ -8,9 +8,9 @@ Usage: bare_root.py [--keep] [--unsigned] [--work FOLDER] [--build FOLDER] [CASE
   archive-check  `./check` first, from `git archive`
   clone-run      the same two from a clone, with git installed
   clone-check
-  debian-13      `./bittern run` from `git archive`: g++ 14, {fmt} 10, CLI11 2.4
-  ubuntu-22.04   the same: g++ 11, CMake 3.22, {fmt} 8.1, libcurl 7.81; without the keyring of Ubuntu's archive only
-                 with --unsigned
+  debian-13      the same two from `git archive`: g++ 14, {fmt} 10, CLI11 2.4
+  ubuntu-22.04   `./bittern run` from `git archive`: g++ 11, CMake 3.22, {fmt} 8.1, libcurl 7.81; without the keyring of
+                 Ubuntu's archive only with --unsigned
   no-network     both commands say what to do
   no-rights      both commands, as a user who may not install, say what to do
   pip            `pip install ./python` in a checkout: first it names the packages that it needs, then it builds without
@@ -280,7 +280,7 @@ CASES = {"archive-run": lambda folder: in_order(folder, "archive-run", "archive"
          "archive-check": lambda folder: in_order(folder, "archive-check", "archive", ["check"]),
          "clone-run": lambda folder: in_order(folder, "clone-run", "clone", ["run", "check"]),
          "clone-check": lambda folder: in_order(folder, "clone-check", "clone", ["check"]),
-         "debian-13": lambda folder: in_order(folder, "debian-13", "archive", ["run"], "debian-13"),
+         "debian-13": lambda folder: in_order(folder, "debian-13", "archive", ["run", "check"], "debian-13"),
          "ubuntu-22.04": lambda folder: in_order(folder, "ubuntu-22.04", "archive", ["run"], "ubuntu-22.04"),
          "no-network": lambda folder: refused(folder, "no-network", before=["unshare", "-n"]),
          "no-rights": lambda folder: refused(folder, "no-rights", user="1000:1000"),

@@ -66,11 +66,11 @@ Certificate CertifyWith(const Loaded& model, const CertifyOptions& options) {
 }
 
 CertifyOptions Options(int threads, int batch, CacheUse cache = CacheUse::kGrow,
-                       int companions = 0) {
+                       int background_loads = 0) {
   CertifyOptions options;
   options.session = {.batch_size = batch, .num_threads = threads};
   options.cache = cache;
-  options.companions = companions;
+  options.background_loads = background_loads;
   return options;
 }
 
@@ -344,7 +344,7 @@ TEST(Certificate, WhatDoesNotFitIsRefused) {
   options.prompts = {text};
   EXPECT_EQ(Certify(model, options).error().code, ErrorCode::kContextFull);
   options.prompts = {};
-  options.companions = 65;
+  options.background_loads = 65;
   EXPECT_EQ(Certify(model, options).error().code, ErrorCode::kInvalidArgument);
 }
 

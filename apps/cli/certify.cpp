@@ -79,7 +79,7 @@ Result<proof::Certificate> Make(const CertifyCommandOptions& options,
   NoticeUnreadOverrides(options.model.overrides, model->model.checkpoint().metadata());
   certify.session = BITTERN_TRY(ToSessionOptions(options.context, options.num_threads, *model));
   certify.cache = proof::CacheUseByName(options.cache).value_or(certify.cache);
-  certify.companions = options.beside;
+  certify.background_loads = options.beside;
   certify.version = BITTERN_VERSION;
   if (expected.size() == 1 && expected[0].is_full()) certify.expected = &expected[0];
   ProgressLine progress;

@@ -50,7 +50,7 @@ void NormProduct(const Context& context, std::size_t token, const LayerWeights& 
   const float* normed =
       Norm(context, token, product, layer.ffn_sub_norm, out.cols,
            static_cast<std::size_t>(context.config.intermediate_size), place.from);
-  if (layer.skips_zeros() && !out.few()) {
+  if (layer.skips_zeros() && !out.is_decode()) {
     return QuantizeLive(context, token, normed, place, out, &context.state.live_inputs);
   }
   QuantizeToken(context, token, normed, place, out);
@@ -116,12 +116,12 @@ void AddFeedForward(const Context& context, const LayerWeights& layer, const Qua
     if (!skips && !shared) ApplyGate(context, layer, product);  // in place of the gate
     NormProduct(context, token, layer, product, down_input);
   });
-  if (skips && down_input.few() && !shared) {
+  if (skips && down_input.is_decode() && !shared) {
     AddDownOfFew(context, down_input, layer.down_proj, rows.projected, hidden);
     TraceShares(context, &layer, TracePoint::kDownProj);
   } else {
     const FloatRows mine = PartHere(context, rows.projected, hidden_cut);
-    if (skips && down_input.few()) {
+    if (skips && down_input.is_decode()) {
       AddDownOfFew(context, down_input, layer.down_proj, mine, {});
     } else if (skips) {
       DownOfBatch(context, down_input, rows.live_inputs, layer.down_proj, mine);

@@ -123,9 +123,9 @@ Plan PlanOf(const MatrixProduct& product) noexcept {
 
 /// Tiles of a matrix as Tile16. What is made from another layout stays in scratch.tiles, so that
 /// the same tiles can meet more tokens. One a thread and matrix.
-class Sixteens {
+class Tile16View {
  public:
-  explicit Sixteens(const MatrixProduct& product)
+  explicit Tile16View(const MatrixProduct& product)
       : context_(product.context),
         matrix_(product.matrix),
         tile_bytes_(quant::TileBytes(matrix_.cols)) {}
@@ -262,11 +262,11 @@ void GatherPanels(std::span<const kernels::GroupedToken> tokens, std::size_t ste
 
 /// An item, its rows in pieces of the plan.
 void Multiply(const MatrixProduct& product, const Plan& plan, const GemmItem& item,
-              Sixteens* sixteens) {
+              Tile16View* tiles16) {
   const std::size_t end = item.rows.end / kTileRows;
   for (std::size_t tile = item.rows.begin / kTileRows; tile < end; tile += plan.tiles) {
     const std::size_t count = std::min(plan.tiles, end - tile);
-    const Rows rows{sixteens->Get(tile, count), tile, count};
+    const Rows rows{tiles16->Get(tile, count), tile, count};
     const auto by_tables = product.matrix.grouped() ? LookUpGroups : LookUp;
     (plan.by_tables ? by_tables : MultiplyAdd)(product, rows, item.tokens);
   }
@@ -293,7 +293,7 @@ std::size_t GemmItems(const MatrixProduct& product) noexcept {
 
 bool TablesAreFaster(const Context& context, const TernaryMatrix& matrix, const QuantizedRows& in,
                      std::size_t tokens, std::size_t rows) noexcept {
-  return matrix.layout == MatrixLayout::kTile16 && !in.few() &&
+  return matrix.layout == MatrixLayout::kTile16 && !in.is_decode() &&
          GainOfTables(context, matrix, {tokens, in.digits(), rows}) > 1;
 }
 
@@ -353,19 +353,19 @@ GemmItem GemmItemAt(const MatrixProduct& product, std::size_t index) noexcept {
 }
 
 void GemmPart(const MatrixProduct& product, const GemmItem& item) {
-  Sixteens sixteens(product);
-  Multiply(product, PlanOf(product), item, &sixteens);
+  Tile16View tiles16(product);
+  Multiply(product, PlanOf(product), item, &tiles16);
 }
 
 void Gemm(const MatrixProduct& product) {
   const Plan plan = PlanOf(product);
   // Half a panel of columns at a time: a thread that helps makes the panel again.
   const bool halves = product.matrix.layout == MatrixLayout::kColumns && !plan.by_tables;
-  Sixteens sixteens(product);
+  Tile16View tiles16(product);
   product.context.team.Deal(plan.pieces * plan.parts, halves ? kTilesOfPanel / kGemmTiles / 2 : 1,
                             [&](Range items) {
                               for (std::size_t i = items.begin; i < items.end; ++i) {
-                                Multiply(product, plan, ItemAt(product, plan, i), &sixteens);
+                                Multiply(product, plan, ItemAt(product, plan, i), &tiles16);
                               }
                             });
 }

@@ -23,7 +23,7 @@ using quant::kTileRows;
 void CopyRow(const QuantizedRows& in, std::size_t token, std::size_t size, std::int8_t* row) {
   const std::size_t padded_cols = in.padded_cols(), step = in.step();
   std::fill(row + padded_cols, row + std::max(size, padded_cols), std::int8_t{0});
-  if (in.few()) {
+  if (in.is_decode()) {
     std::memcpy(row, in.plain(token), padded_cols);
     return;
   }
@@ -268,7 +268,7 @@ std::int8_t* QuantizeRow(const Context& context, std::size_t token, const float*
 void QuantizeToken(const Context& context, std::size_t token, const float* x,
                    const ProjectionInput& input, const QuantizedRows& out) {
   const std::int8_t* row = QuantizeRow(context, token, x, input, out);
-  for (std::size_t digit = 0; digit < out.digits() && !out.few(); ++digit) {
+  for (std::size_t digit = 0; digit < out.digits() && !out.is_decode(); ++digit) {
     JoinPanel(row + digit * out.padded_cols(), out.row_of(token) + digit, out);
   }
 }
@@ -333,11 +333,11 @@ void LinearTiles(const MatrixProduct& product, Range tiles) {
 void Linear(const Context& context, const QuantizedRows& in, const TernaryMatrix& matrix,
             FloatRows out) {
   const MatrixProduct product{context, in, matrix, out};
-  if (matrix.grouped() && (in.few() || GemmGain(product) <= 1)) {
+  if (matrix.grouped() && (in.is_decode() || GemmGain(product) <= 1)) {
     LinearGrouped(product);
   } else if (IsLut(matrix.layout)) {
     GemvLut(product);
-  } else if (in.few() && IsTiled(matrix.layout)) {
+  } else if (in.is_decode() && IsTiled(matrix.layout)) {
     context.team.Deal(matrix.num_tiles, TilesAtOnce(matrix),
                       [&](Range tiles) { LinearTiles(product, tiles); });
   } else {

@@ -59,7 +59,8 @@ struct QuantizedRows {
   [[nodiscard]] std::size_t row_of(std::size_t i) const noexcept { return i * memory.digits; }
   [[nodiscard]] std::size_t digits() const noexcept { return memory.digits; }
 
-  [[nodiscard]] bool few() const noexcept { return row_of(count) <= kFewTokens; }
+  /// True for few rows, as decode has them: each is multiplied as it is. More lie in panels.
+  [[nodiscard]] bool is_decode() const noexcept { return row_of(count) <= kFewTokens; }
   [[nodiscard]] std::size_t num_blocks() const noexcept { return quant::BlocksOfCols(cols); }
   [[nodiscard]] std::size_t padded_cols() const noexcept {
     return num_blocks() * quant::kTileBlock;
@@ -69,18 +70,20 @@ struct QuantizedRows {
     return memory.values.data() + first * padded_cols();
   }
   /// Rows are kept plain, whether they lie in panels or not.
-  [[nodiscard]] bool has_plain() const noexcept { return few() || memory.rows.size() != 0; }
+  [[nodiscard]] bool has_plain() const noexcept { return is_decode() || memory.rows.size() != 0; }
   /// The plain row i. Needs has_plain().
   [[nodiscard]] std::int8_t* plain(std::size_t i) const noexcept {
-    return (few() ? memory.values : memory.rows).data() + i * padded_cols();
+    return (is_decode() ? memory.values : memory.rows).data() + i * padded_cols();
   }
   /// The first four values of row i; the next four follow step() values on.
   [[nodiscard]] std::int8_t* at(std::size_t i) const noexcept {
-    if (few()) return plain(i);
+    if (is_decode()) return plain(i);
     return values(i / kernels::kPanelTokens * kernels::kPanelTokens) +
            i % kernels::kPanelTokens * 4;
   }
-  [[nodiscard]] std::size_t step() const noexcept { return few() ? 4 : 4 * kernels::kPanelTokens; }
+  [[nodiscard]] std::size_t step() const noexcept {
+    return is_decode() ? 4 : 4 * kernels::kPanelTokens;
+  }
   [[nodiscard]] float* scales(std::size_t first = 0) const noexcept {
     return memory.scales.data() + first;
   }

@@ -24,13 +24,13 @@ TEST(QuantizedRows, AFewArePlainAndMoreArePanelsOfEight) {
     QuantizedActivations memory = Memory();
     const QuantizedRows rows{memory, count, kRowCols};
     ASSERT_EQ(rows.padded_cols(), 256u);
-    EXPECT_EQ(rows.few(), count == 3);
+    EXPECT_EQ(rows.is_decode(), count == 3);
     EXPECT_EQ(rows.has_plain(), count == 3);
     for (std::size_t i = 0; i < count; ++i) {
       std::array<std::int8_t, 256> row;
       row.fill(static_cast<std::int8_t>(i + 1));
       row[4] = static_cast<std::int8_t>(-1 - static_cast<int>(i));
-      if (rows.few()) {
+      if (rows.is_decode()) {
         std::memcpy(rows.plain(i), row.data(), row.size());
       } else {
         JoinPanel(row.data(), i, rows);
@@ -51,7 +51,7 @@ TEST(QuantizedRows, SomeRowsOfABatchSayWhichTheyAre) {
   const QuantizedRows all{memory, 19, kRowCols}, some{memory, 2, kRowCols, tokens.data()};
   EXPECT_EQ(all.token(1), 1u);
   EXPECT_EQ(some.token(1), 17u);
-  EXPECT_TRUE(some.few());
+  EXPECT_TRUE(some.is_decode());
 }
 
 }  // namespace

@@ -185,9 +185,9 @@ void GateDenseRows(const Gating& gating, Range rows, Range tokens) {
 void GateRows(const Gating& gating, Range rows, Range tokens) {
   rows.end = std::min(rows.end, gating.layer.num_neurons());
   if (rows.begin >= rows.end) return;
-  if (!gating.in.few() && !PaysToSkip(ShareOfLive(gating, rows, tokens),
-                                      gating.context.weights.kernels->sparse().row_cost *
-                                          GemmGain(gating.up_product()))) {
+  if (!gating.in.is_decode() && !PaysToSkip(ShareOfLive(gating, rows, tokens),
+                                            gating.context.weights.kernels->sparse().row_cost *
+                                                GemmGain(gating.up_product()))) {
     return GateDenseRows(gating, rows, tokens);
   }
   GateLive(gating, rows, tokens);
@@ -199,15 +199,15 @@ struct GateItems {
   const MatrixProduct product;
 
   [[nodiscard]] std::size_t count() const {
-    return product.in.few() ? product.matrix.num_tiles : GemmItems(product);
+    return product.in.is_decode() ? product.matrix.num_tiles : GemmItems(product);
   }
   [[nodiscard]] std::size_t at_once() const {
-    return product.in.few() ? TilesAtOnce(product.matrix) : 1;
+    return product.in.is_decode() ? TilesAtOnce(product.matrix) : 1;
   }
   /// Computes the gates of some items, then calls then(rows, tokens) for them.
   template <class Then>
   void Multiply(Range items, const Then& then) const {
-    if (product.in.few()) {
+    if (product.in.is_decode()) {
       LinearTiles(product, items);
       const std::size_t tile_rows = TileRows(product.matrix.layout);
       return then(Range{items.begin * tile_rows, items.end * tile_rows},

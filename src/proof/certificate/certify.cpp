@@ -283,7 +283,7 @@ Result<Certificate> Certify(const std::shared_ptr<const runtime::LoadedModel>& m
   certificate.prompts = BITTERN_TRY(Encode(*model, options));
   certificate.code = CodeHash(certificate.prompts, options.session.kv_type);
   auto session = BITTERN_TRY(CreateSession(model, certificate.prompts, options.session));
-  const auto companions = BITTERN_TRY(BackgroundLoad::Start(model, options.companions));
+  const auto load = BITTERN_TRY(BackgroundLoad::Start(model, options.background_loads));
   Hash128 logits, tokens;
   for (std::size_t i = 0; i < certificate.prompts.size(); ++i) {
     PromptCertificate& prompt = certificate.prompts[i];

@@ -33,8 +33,8 @@ struct CertifyOptions {
   std::vector<std::string> prompts;      ///< empty: BuiltinPrompts()
   runtime::SessionOptions session = {};  ///< context_length is ignored: as many as are needed
   CacheUse cache = CacheUse::kGrow;
-  int companions = 0;   ///< sessions that generate from the same model at the same time, 0..64
-  std::string version;  ///< of the program, for Certificate::version
+  int background_loads = 0;  ///< sessions that generate from the same model at the same time, 0..64
+  std::string version;       ///< of the program, for Certificate::version
   /// A full certificate whose `fed` ids are run in place of the likeliest ones, so that the first
   /// operation that differs is the cause and not what followed from another token. Where nothing
   /// differs these are the same ids. May be null; ignored where the prompts differ.
@@ -47,8 +47,8 @@ struct CertifyOptions {
 
 /// Runs all prompts twice: traced, and the way users do, several at a time with every short cut;
 /// the tokens of both must be the same (kInternal otherwise). Errors: those of Session and of
-/// model::FingerprintOf; kInvalidArgument (companions, an empty prompt), kContextFull (a prompt
-/// does not fit with the tokens after it).
+/// model::FingerprintOf; kInvalidArgument (background_loads, an empty prompt), kContextFull (a
+/// prompt does not fit with the tokens after it).
 [[nodiscard]] Result<Certificate> Certify(const std::shared_ptr<const runtime::LoadedModel>& model,
                                           const CertifyOptions& options);
 
