@@ -160,11 +160,22 @@ std::string_view Json::TypeName() const noexcept {
   return kNames[value_.index()];
 }
 
+namespace {
+
+/// As short as it can be, but not like a whole number. Versions of {fmt} differ in "{:#}".
+std::string FloatText(double number) {
+  std::string text = fmt::format("{}", number);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
+}  // namespace
+
 std::string Json::Shown() const {
   if (const auto flag = AsBool()) return *flag ? "true" : "false";
   if (const auto* string = AsString()) return Quoted(*string);
   if (const auto* below = std::get_if<std::int64_t>(&value_)) return fmt::format("{}", *below);
-  if (const auto* number = std::get_if<double>(&value_)) return fmt::format("{:#}", *number);
+  if (const auto* number = std::get_if<double>(&value_)) return FloatText(*number);
   if (const auto number = AsUint()) return fmt::format("{}", *number);
   if (AsArray() != nullptr && AsArray()->empty()) return "[]";
   if (AsObject() != nullptr && AsObject()->empty()) return "{}";

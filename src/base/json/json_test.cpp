@@ -45,6 +45,8 @@ TEST(Json, EveryTypeOfValue) {
   EXPECT_EQ(json.TypeName(), "an object");
   EXPECT_EQ(json.Find("s")->Shown().front(), '"');
   EXPECT_EQ(json.Find("d")->Shown(), "1.5");
+  EXPECT_EQ(Json(2560.0).Shown(), "2560.0");
+  EXPECT_EQ(Json(-1e300).Shown(), "-1e+300");
   EXPECT_EQ(json.Find("a")->Shown(), "an array");
 }
 
