@@ -190,9 +190,10 @@ class ValueTally {
   }
 
  private:
-  // Tried from the simplest cause to the last resort: numbers that are not finite, rounding by
-  // another format, one constant added (the variance of the differences is nothing beside their
-  // mean), one factor (what least squares leave is nothing), rows moved, and else a distance.
+  // Causes are tried in turn, the simplest first: numbers that are not finite, then rounding by
+  // another format. A constant was added if the differences hardly vary around their mean. A factor
+  // explains the tensor if least squares leave almost nothing. Then rows may have moved. If nothing
+  // fits, the distance is told.
   [[nodiscard]] std::string Sentence(bool same_format, const TensorLikeness& found) const {
     if (not_finite_ != not_finite_there_) {
       return fmt::format("{} of its numbers are not finite, {} of the other's.", not_finite_,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors point into mapped files, or into memory that was made for them; both live as long as the
-// checkpoint, so that a tensor replaced while others hold its bytes leaves no dangling pointer.
+// Tensors point into mapped files, or into memory that was made for them. Both live as long as the
+// checkpoint, so a pointer to a tensor that was replaced stays valid.
 #include "formats/checkpoint.hpp"
 
 #include <functional>

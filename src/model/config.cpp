@@ -431,7 +431,7 @@ Result<std::vector<float>> ReadClamps(const formats::Metadata& metadata, const M
 }
 
 /// The chosen experts' neurons lie one behind the other, as one wide layer, so `intermediate_size`
-/// is their number. Limits are those of the kernels: whole blocks of columns, whole tiles of rows.
+/// is their number. The kernels want whole blocks of columns and whole tiles of rows.
 Result<void> ReadExperts(const formats::Metadata& metadata, const KeyReader& keys,
                          Decisions* decisions, ModelConfig* c) {
   constexpr int kBlock = 128;  // of columns of down_proj, as the kernels take them
@@ -474,9 +474,9 @@ Result<void> ReadExperts(const formats::Metadata& metadata, const KeyReader& key
 
 }  // namespace
 
-/// The order is that of dependence: the architecture says what is read at all, layers and widths
-/// come before lists with an element for each layer, heads before what is a share of a head. The
-/// vocabulary comes last, from the embedding's own shape.
+/// Each key is read after those that it depends on. The architecture comes first, since it says
+/// which keys there are. The number of layers comes before lists with an element for each layer,
+/// and the heads before parts of a head. The vocabulary comes last, from the embedding's own shape.
 Result<ModelConfig> ReadConfig(const formats::Checkpoint& checkpoint, Decisions* decisions) {
   const formats::Metadata& metadata = checkpoint.metadata();
   ModelConfig c;

@@ -25,9 +25,8 @@ std::size_t RoundUp16(std::size_t n) { return (n + 15) / 16 * 16; }
 
 }  // namespace
 
-/// Sizes come from a file and from a flag, so every product is checked: a count of blocks beyond 32
-/// bits, which kernels index by, is refused as too much memory. On a rank, the heads and the delta
-/// state are those of this rank alone.
+/// Sizes come from a file and from a flag, so every product is checked. Kernels index blocks by 32
+/// bits; more blocks are refused as too much memory. A rank has memory for its own heads alone.
 Result<KvPool> KvPool::Create(const ModelConfig& config, int num_pages, KvType type) {
   if (num_pages < 1) {
     return Fail(ErrorCode::kInvalidArgument,

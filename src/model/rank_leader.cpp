@@ -27,7 +27,7 @@ void PackSegment(const Segment& segment, PackedWriter* out) {
 
 }  // namespace
 
-/// Followers free their part of the model. Where a rank is gone, nobody listens.
+/// Followers free their part of the model. If a rank is lost, no message is sent: it would wait.
 RankLeader::~RankLeader() {
   if (ranks_.lost()) return;
   PackedWriter out;

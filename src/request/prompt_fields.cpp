@@ -205,7 +205,7 @@ bool EndsWithAnswer(const Json::Array& messages) {
 
 }  // namespace
 
-/// ChatPrompt takes the messages as one member among those of the request.
+/// ChatPrompt reads the messages from a member "messages" beside the request's other members.
 Result<runtime::RenderedPrompt> RenderConversation(Json::Array messages, Json::Object more,
                                                    const Target& target) {
   if (target.chat == nullptr) return tl::unexpected(*target.why_no_chat);

@@ -193,8 +193,8 @@ void GateRows(const Gating& gating, Range rows, Range tokens) {
   GateLive(gating, rows, tokens);
 }
 
-/// gate_proj in items that can be dealt out: of a few tokens tiles as they are stored, of more
-/// those of gemm.
+/// gate_proj in items that threads take in turn: tiles as they are stored for a few tokens, gemm's
+/// items for more.
 struct GateItems {
   const MatrixProduct product;
 

@@ -46,9 +46,9 @@ struct CertifyOptions {
 };
 
 /// Runs all prompts twice: traced, and the way users do, several at a time with every short cut;
-/// the tokens of both must be the same (kInternal otherwise). Errors: those of Session and of
-/// model::FingerprintOf; kInvalidArgument (background_loads, an empty prompt), kContextFull (a
-/// prompt does not fit with the tokens after it).
+/// the tokens of both must be the same (kInternal otherwise). Errors of Session and
+/// model::FingerprintOf are passed on. Others: kInvalidArgument (background_loads, an empty
+/// prompt), kContextFull (a prompt does not fit with the tokens after it).
 [[nodiscard]] Result<Certificate> Certify(const std::shared_ptr<const runtime::LoadedModel>& model,
                                           const CertifyOptions& options);
 
